@@ -1064,8 +1064,11 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_order(imgdl_downloader
 IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
 
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
- *  their clocks with them: what a redirect or a hook's answer leads to is not sent before the foreground. After grace_ms
- *  (0: no end) requests with that flag that still run or wait end with BACKGROUND_EXPIRED; those made after that wait for
+ *  their clocks with them. None of them sends a request before the foreground: neither what a redirect or a hook's answer
+ *  leads to nor one that waits for a connection, is asked for a password, or whose connection has ended; such a request
+ *  begins anew in the foreground, with its whole connect timeout and at no retry's cost. Only what is being sent at that very
+ *  moment goes out, and a connection that is being made may still be made, with what it takes: TLS, a proxy's tunnel. After
+ *  grace_ms (0: no end) requests with that flag that still run or wait end with BACKGROUND_EXPIRED; those made after that wait for
  *  the foreground as the ones without it do, or for a new grace. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE,
  *  FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);

@@ -29,11 +29,13 @@ final class CurlTransfer: LingeringStream {
     var server: ServerConnections?
     /// Whether `server` counts it among those that have a connection.
     var holdsConnection = false
-    /// Body bytes are not taken at present.
+    /// Nothing is sent for it and no body bytes are taken at present.
     var isPaused = false
+    /// It begins when its pause is over.
+    var isParked = false
     private(set) var connection: Connection
-    /// Kept from being sent on the connection that curl has chosen: the network had changed since, or the connection before
-    /// has ended without an answer.
+    /// Kept from being sent on the connection that curl has chosen: the network had changed since, the connection before
+    /// has ended without an answer, or it is paused.
     private var isTurnedBack = false
     /// Stopped, and still to be reset: what comes is thrown away.
     var isLingering = false {
@@ -144,7 +146,7 @@ final class CurlTransfer: LingeringStream {
             connected: { context, address, _, remotePort, localPort in
                 CurlTransfer.with(context) { transfer in
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
-                    if transfer.turnsBack || transfer.stopsRepetition { return CURL_PREREQFUNC_ABORT }
+                    if transfer.stopsRepetition || transfer.turnsBack { return CURL_PREREQFUNC_ABORT }
                     transfer.isSent = transfer.connected(to: address)
                     transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
                     guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
@@ -312,10 +314,17 @@ final class CurlTransfer: LingeringStream {
         return true
     }
 
-    /// Connections are counted anew, and the next one may have a tunnel to be made.
+    /// Its pause is over: the engine hears of its next connection as of a first one.
+    func leavesPark() {
+        isParked = false
+        isConnected = false
+    }
+
+    /// Connections are counted anew, and the next one may have a tunnel to be made. So are the bytes of its body that are sent.
     private func forgetConnection() {
         connectionsAtServer = nil
         isSent = false
+        sentBytes = 0
         unansweredInHTTP2 = nil
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
@@ -367,17 +376,22 @@ final class CurlTransfer: LingeringStream {
         callback(self) || transport._withUnsafeGuaranteedRef { $0.stopsLater(self) }
     }
 
-    /// Asked right before anything is sent. Whoever is to be stopped is not turned back.
+    /// Asked right before anything is sent, also what curl sends by itself: the answer to a challenge, what a kept connection
+    /// has not answered. Whoever is to be stopped is not turned back.
     private var turnsBack: Bool {
         guard !isEnded else { return false }
-        tell { $0.lookAtNetwork() }
-        isTurnedBack = lane?.isLeft == true
+        let isPauseUnheard = tell { events in
+            events.lookAtNetwork()
+            return events.isPauseUnheard
+        }
+        isTurnedBack = lane?.isLeft == true || isPaused || isPauseUnheard
+        if isTurnedBack, unansweredInHTTP2 == false, connection == .any { connection = .fresh }
         return isTurnedBack
     }
 
-    /// Asked right before anything is sent, too. curl sends a request whose kept connection ends without an answer on the next
-    /// kept one, up to five times, and whatever its method. It goes on a new one instead, once; and nowhere where it may not be
-    /// sent again. It is the connection before that counts, whatever the next one speaks.
+    /// Asked before that, as what may not be sent again does not begin anew either. curl sends a request whose kept connection
+    /// ends without an answer on the next kept one, up to five times, and whatever its method. It goes on a new one instead,
+    /// once; and nowhere where it may not be sent again. It is the connection before that counts, whatever the next one speaks.
     private var stopsRepetition: Bool {
         guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection == .any else { return false }
         guard RetryRules.maySendAgain(request.method, inHTTP2: isHTTP2, after: .repeated, hasAnswer: false) else {

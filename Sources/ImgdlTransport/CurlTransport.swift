@@ -118,6 +118,7 @@ package final class CurlTransport: Transport {
 
     /// From the look-up on.
     private func begin(_ transfer: CurlTransfer) {
+        if transfer.isPaused { return beginAll(park(transfer)) }
         if let server = options.serverToLookUp(transfer.request.url) {
             lookUp(server.host, for: transfer)
         } else {
@@ -182,6 +183,7 @@ package final class CurlTransport: Transport {
             return
         }
         guard !lanes.areClosed, !transfer.isEnded else { return }
+        if transfer.isPaused { return beginAll(park(transfer)) }
         do throws(Failure) {
             let lane = try lanes.lane(for: transfer.request)
             guard mayConnect(transfer, lane) else { return }
@@ -242,15 +244,44 @@ package final class CurlTransport: Transport {
     }
 
     private func leaveServer(_ transfer: CurlTransfer, handshakeEnded: Bool) {
-        guard let server = transfer.server.take() else { return }
-        beginAll(server.ends(transfer.id, wasConnected: transfer.holdsConnection, handshakeEnded: handshakeEnded))
-        transfer.holdsConnection = false
+        beginAll(takeServer(of: transfer, handshakeEnded: handshakeEnded))
     }
 
+    /// Gives those that need not wait for it any more.
+    private func takeServer(of transfer: CurlTransfer, handshakeEnded: Bool) -> [TransferID] {
+        guard let server = transfer.server.take() else { return [] }
+        defer { transfer.holdsConnection = false }
+        return server.ends(transfer.id, wasConnected: transfer.holdsConnection, handshakeEnded: handshakeEnded)
+    }
+
+    /// However many of them are paused, and wait for one another's handshake, none is called from inside another.
     private func beginAll(_ ids: [TransferID]) {
-        for id in ids {
-            if let transfer = transfers[id] { begin(transfer, addresses: transfer.addresses) }
+        var ids = ids
+        var next = 0
+        while next < ids.count {
+            if let transfer = transfers[ids[next]] {
+                if transfer.isPaused {
+                    ids += park(transfer)
+                } else {
+                    begin(transfer, addresses: transfer.addresses)
+                }
+            }
+            next += 1
         }
+    }
+
+    // MARK: Paused before they are sent
+
+    /// Until its pause is over, when it begins anew. Gives those that need not wait for its handshake any more.
+    private func park(_ transfer: CurlTransfer) -> [TransferID] {
+        transfer.isParked = true
+        return takeServer(of: transfer, handshakeEnded: false)
+    }
+
+    private func leavePark(_ transfer: CurlTransfer) {
+        transfer.leavesPark()
+        events.transferBeginsAnew(transfer.id)
+        begin(transfer)
     }
 
     // MARK: Crowded servers
@@ -408,7 +439,8 @@ package final class CurlTransport: Transport {
     package func setPaused(_ id: TransferID, _ isPaused: Bool) {
         guard let transfer = transfers[id], transfer.isPaused != isPaused else { return }
         transfer.isPaused = isPaused
-        if !isPaused { nudgeLater(transfer) }
+        guard !isPaused else { return }
+        if transfer.isParked { leavePark(transfer) } else { nudgeLater(transfer) }
     }
 
     package func setPriority(_ id: TransferID, _ priority: Priority) {

@@ -61,6 +61,27 @@ final class EngineTurnTests: XCTestCase {
         XCTAssertLessThanOrEqual(late, ReadyRounds.longest / 1_000_000 + 2 * CrowdTransport.turn)
     }
 
+    /// The host enters the background while the thread reads: what would be sent in the same turn is not to be, and in the next
+    /// one it is paused.
+    func testABackgroundIsKnownBeforeItsCommandIsHeard() throws {
+        let (clock, seen) = (LeapingClock(), SeenPauses())
+        let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { (_, _, events) in PausingTransport(events, seen) }
+        let downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        let template = RequestTemplate(
+            options: Boxed(wrappedValue: .quiet), profile: TransferRequest.Profile(),
+            recipient: Recipient(downloader, executor: nil, sink: nil))
+        seen.onTurn = { downloader.enterBackground(grace: nil) }
+        var accepted: Subscription?
+        try downloader.download(testURL("https://a.example/picture"), template) { accepted = $0 }
+        XCTAssertTrue(seen.pauses.wait(for: 1))
+        XCTAssertEqual(seen.unheard, [false, true, false])
+        downloader.enterForeground()
+        try downloader.wait(for: XCTUnwrap(accepted), milliseconds: 30_000)
+        seen.onTurn = {}
+        downloader.destroy()
+    }
+
     /// Features N1: parts of a transfer are never longer than the whole of it.
     func testTheTimeThatReadingTakesIsTheTransfers() throws {
         let clock = LeapingClock()
@@ -134,6 +155,63 @@ private final class DueTransport: Transport {
     func start(_ id: TransferID, _ request: __owned TransportRequest) {}
     func cancel(_ id: TransferID) {}
     func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    func setPriority(_ id: TransferID, _ priority: Priority) {}
+    func close() {}
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
+}
+
+private final class SeenPauses: @unchecked Sendable {
+    let pauses = Calls()
+    /// Before the host says so, after it, and when it has been heard.
+    var unheard: [Bool] = []
+    var onTurn: () -> Void = {}
+}
+
+/// Its only turn is one in which the host enters the background.
+private final class PausingTransport: Transport {
+    private unowned let events: any TransportEvents
+    private let seen: SeenPauses
+    private var started: TransferID?
+    private var finished: TransferID?
+
+    init(_ events: any TransportEvents, _ seen: SeenPauses) {
+        self.events = events
+        self.seen = seen
+    }
+
+    var deadline: Instant? { started == nil && finished == nil ? nil : Instant(nanoseconds: 0) }
+
+    func start(_ id: TransferID, _ request: __owned TransportRequest) { started = id }
+
+    func deadlineReached(_ now: Instant) {
+        guard started != nil, seen.unheard.isEmpty else { return }
+        seen.unheard.append(events.isPauseUnheard)
+        seen.onTurn()
+        seen.unheard.append(events.isPauseUnheard)
+    }
+
+    func setPaused(_ id: TransferID, _ isPaused: Bool) {
+        if isPaused {
+            // Its command is being heard.
+            seen.unheard.append(events.isPauseUnheard)
+            _ = seen.pauses.add()
+        } else {
+            events.transferBeginsAnew(id)
+            finished = started.take()
+        }
+    }
+
+    func reportEnds() {
+        guard let id = finished.take() else { return }
+        events.transferConnected(id)
+        _ = events.transferReceived(
+            id, head: ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: 0, isEncoded: false))
+        events.transferFinished(id, TransferTimes())
+    }
+
+    func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
+    func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
+    func cancel(_ id: TransferID) {}
     func setPriority(_ id: TransferID, _ priority: Priority) {}
     func close() {}
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}

@@ -167,6 +167,71 @@ final class SessionTests: DownloaderTestCase {
         XCTAssertEqual(origin.log.count("/pictures/lossy.webp"), 1)
     }
 
+    /// Three that libcurl would send by itself: with a credential, once more, and when a handshake has ended.
+    func testO4_WhatLibcurlSendsByItselfWaitsForTheForeground() throws {
+        let picture = Pictures.bytes("baseline.jpg")
+        origin.route("/challenge") { exchange in
+            guard exchange.request.headers["Authorization"] == nil else { return try exchange.respond(body: picture) }
+            try exchange.wait("go")
+            try exchange.respond(401, headers: ["WWW-Authenticate": "Digest realm=\"x\", nonce=\"n\", qop=\"auth\""])
+        }
+        origin.route("/kept") { exchange in
+            guard exchange.request.connection == 1 else { return try exchange.respond(body: picture) }
+            try exchange.wait("go")
+            exchange.close()
+        }
+        let (signals, accepted, received) = (Signals(), Monitor(0), Monitor(0))
+        let authority = try Authority(TLS(), protocols: ["http/1.1"])
+        defer { authority.removeFiles() }
+        let slow = try Listener(journal: Journal(), signals: signals)
+        defer { slow.stop() }
+        try slow.start { connection in
+            accepted.change { $0 += 1 }
+            _ = signals.wait(gate: "go", party: connection.party, until: .never)
+            guard (try? connection.secure(by: authority)) != nil else { return }
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            guard let count = try? bytes.withUnsafeMutableBytes({ try connection.receive(into: $0) }), count > 0 else {
+                return
+            }
+            received.change { $0 += 1 }
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: \(picture.count)\r\n\r\n"
+            try? (Array(head.utf8) + picture).withUnsafeBytes { try connection.send($0) }
+        }
+        assertEnds(start(self.picture("rgba.png")), "IMGDL_OK")
+        XCTAssertEqual(origin.log.connections.count, 1)
+        let kept = start(origin.url("/kept")) { $0.retry_count = 0 }
+        assertOriginSees("it uses the kept connection") { $0.count("/kept") == 1 }
+        let challenged = "me".withCString { user in
+            "secret".withCString { password in
+                start(origin.url("/challenge")) {
+                    $0.user = user
+                    $0.password = password
+                }
+            }
+        }
+        assertOriginSees("the request without a credential") { $0.count("/challenge") == 1 }
+        let handshaking = start("https://127.0.0.1:\(slow.port)/") {
+            $0.flags = UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
+        }
+        XCTAssertNotNil(accepted.wait(until: .patient) { $0 == 1 ? true : nil })
+        XCTAssertEqual(imgdl_downloader_enter_background(downloader, 0), 0)
+        // They have been paused when this one has ended.
+        assertEnds(start(self.picture("rgba.png", "n=background"), goesOn), "IMGDL_OK")
+        origin.gate("go").open()
+        signals.gate("go").open()
+        assertOriginSees("the answer and the end are out") { $0.inFlight == 0 }
+        for number in 0..<5 { assertEnds(start(self.picture("rgba.png", "n=\(number)"), goesOn), "IMGDL_OK") }
+        XCTAssertEqual(origin.log.count("/kept"), 1)
+        XCTAssertEqual(origin.log.count("/challenge"), 1)
+        XCTAssertEqual(received.read { $0 }, 0)
+        XCTAssertEqual([kept, challenged, handshaking].map(\.record.terminals), [0, 0, 0])
+        XCTAssertEqual(imgdl_downloader_enter_foreground(downloader), 0)
+        for download in [kept, challenged, handshaking] { assertEnds(download, "IMGDL_OK") }
+        XCTAssertEqual(origin.log.count("/kept"), 2)
+        XCTAssertEqual(origin.log.count("/challenge"), 3)
+        XCTAssertEqual(received.read { $0 }, 1)
+    }
+
     func testO4_OnlyWhatAskedForItRunsInTheBackground() {
         let flag = UInt32(IMGDL_REQUEST_CONTINUE_IN_BACKGROUND)
         let size = Pictures.bytes("baseline.jpg").count

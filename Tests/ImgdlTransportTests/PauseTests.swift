@@ -58,7 +58,7 @@ final class PauseTests: TransportTestCase {
 
     func testBeforeTheFirstByte() throws {
         let id = try start(huge)
-        transport.setPaused(id, true)
+        pauseWhenSent(id)
         run(until: recorder[id].head != nil)
         XCTAssertTrue(waitHeldBack())
         XCTAssertEqual(recorder[id].body.count, 0)
@@ -73,7 +73,7 @@ final class PauseTests: TransportTestCase {
         origin.route("/not") { try $0.respond(headers: ["Content-Encoding": "gzip"], text: "this is not gzip") }
         XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
         let id = try start(origin.url("/not"))
-        transport.setPaused(id, true)
+        pauseWhenSent(id)
         run(until: recorder[id].head != nil)
         for _ in 0..<10 { loop.turn(transport) }
         XCTAssertFalse(recorder[id].hasEnded)
@@ -86,7 +86,7 @@ final class PauseTests: TransportTestCase {
 
     func testCancelWhilePaused() throws {
         let id = try start(huge)
-        transport.setPaused(id, true)
+        pauseWhenSent(id)
         run(until: recorder[id].head != nil)
         transport.setPaused(id, false)
         transport.cancel(id)
@@ -329,7 +329,7 @@ final class PauseTests: TransportTestCase {
         }
         recorder.onBody = { [unowned self] id, count in take(id, count) }
         let id = try start(origin.url("/bomb"))
-        transport.setPaused(id, true)
+        pauseWhenSent(id)
         run(until: recorder[id].head != nil)
         return id
     }
@@ -338,7 +338,7 @@ final class PauseTests: TransportTestCase {
         recorder.onHead = { _, _ in .discard }
         origin.route("/a") { try $0.respond(text: "moved") }
         let id = try start(origin.url("/a"))
-        transport.setPaused(id, true)
+        pauseWhenSent(id)
         XCTAssertTrue(record(of: id).isFinished)
     }
 
@@ -351,7 +351,7 @@ final class PauseTests: TransportTestCase {
         let ids = try zip(["/a", "/b", "/c"], [Priority.low, .normal, .high]).map {
             try start(secure.url($0), priority: $1)
         }
-        transport.setPaused(ids[0], true)
+        pauseWhenSent(ids[0])
         run(until: ids.allSatisfy { recorder[$0].head != nil })
         for id in ids { transport.setPriority(id, .high) }
         XCTAssertEqual(record(of: ids[1]).body.count, body.count)

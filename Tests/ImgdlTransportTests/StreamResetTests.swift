@@ -71,7 +71,7 @@ final class StreamResetTests: TransportTestCase {
         }
         let first = try start(secure.url("/first"))
         let second = try start(secure.url("/second"))
-        transport.setPaused(second, true)
+        pauseWhenSent(second)
         run(until: recorder[first].body.count == 10 && recorder[second].head != nil)
         XCTAssertEqual(secure.log.connections.count, 1)
         let transport = transport!

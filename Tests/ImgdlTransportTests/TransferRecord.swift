@@ -4,6 +4,8 @@ import XCTest
 /// What a transport reported of one transfer, and that it kept the order it promises.
 struct TransferRecord {
     var connections = 0
+    /// Since a pause was over.
+    var beginnings = 0
     var head: ResponseHead?
     var body: [UInt8] = []
     var isFinished = false
@@ -35,6 +37,21 @@ final class Recorder: TransportEvents {
     subscript(id: TransferID) -> TransferRecord { records[id] ?? TransferRecord() }
 
     func lookAtNetwork() { onLook() }
+
+    /// Says so as often as this.
+    var unheardPauses = 0
+    var isPauseUnheard: Bool {
+        guard unheardPauses > 0 else { return false }
+        unheardPauses -= 1
+        return true
+    }
+
+    func transferBeginsAnew(_ id: TransferID) {
+        XCTAssertNil(self[id].head)
+        XCTAssertFalse(self[id].hasEnded)
+        records[id, default: TransferRecord()].connections = 0
+        records[id]?.beginnings += 1
+    }
 
     func transferConnected(_ id: TransferID) {
         XCTAssertNil(self[id].head)

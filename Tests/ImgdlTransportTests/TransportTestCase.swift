@@ -71,6 +71,14 @@ class TransportTestCase: XCTestCase {
         return id
     }
 
+    /// Paused from the moment on in which its request goes out: nothing of its body is taken.
+    func pauseWhenSent(_ paused: TransferID) {
+        let transport = transport!
+        recorder.onConnected = { id in if id == paused { transport.setPaused(id, true) } }
+        run(until: recorder[paused].connections == 1)
+        recorder.onConnected = { _ in }
+    }
+
     func run(until isDone: @autoclosure () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
         loop.run(transport, until: isDone, file: file, line: line)
     }

@@ -34,7 +34,7 @@ extension Downloader {
     package var isSuspended: Bool { settings.isSuspended }
 
     /// Milliseconds of grace; nil: without end.
-    package func enterBackground(grace: Int64?) { mailbox.post(.enterBackground(grace: grace)) }
+    package func enterBackground(grace: Int64?) { mailbox.enterBackground(grace: grace) }
     package func enterForeground() { mailbox.post(.enterForeground) }
 
     /// Connections that are open now serve what runs on them, and nothing else. Threads: any.

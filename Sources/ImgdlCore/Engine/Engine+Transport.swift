@@ -125,6 +125,8 @@ extension Engine: TransportEvents {
 
     private func performEnd() { if endings == .single { performActions() } }
 
+    func transferBeginsAnew(_ id: TransferID) { downloads.beginsAnew(id, clock.now()) }
+
     func transferConnected(_ id: TransferID) {
         downloads.connected(id, clock.now())
         performActions()

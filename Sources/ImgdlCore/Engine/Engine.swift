@@ -34,6 +34,8 @@ final class Engine {
     private var spareCommands = Queue<Command>()
     /// The number of network changes that the transport has left its connections for.
     private var networkChanges: UInt64 = 0
+    /// The number of times that the host has entered the background and those were paused that do not go on there.
+    private var backgroundEntries: UInt64 = 0
     var measurements = ObjectTable<TransferMeasurement>()
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
@@ -222,7 +224,9 @@ final class Engine {
         case .setSuspended(let suspended):
             // A downloader that ends is not held up: its downloads were promised to run to their end.
             downloads.setSuspended(suspended && !isShuttingDown, now)
-        case .enterBackground(let grace): if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
+        case .enterBackground(let grace):
+            backgroundEntries &+= 1
+            if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
         case .enterForeground: downloads.enterForeground(now)
         case .networkChanged: networkChanged()
         case .invalidate(let cancelling): downloads.invalidate(cancels: cancelling, now)
@@ -257,6 +261,8 @@ final class Engine {
         networkChanges = changes
         transport?.leaveConnections()
     }
+
+    var isPauseUnheard: Bool { backgroundEntries != mailbox.backgroundEntries }
 
     /// What has come of a body that was only to be handed over, for somebody who decodes it.
     private func look(_ id: TransferID, _ now: Instant) {

@@ -36,6 +36,7 @@ enum Command {
 final class Mailbox: @unchecked Sendable {
     /// How often the host has said so: what is sent from then on does not wait for the command.
     private let changes = Atomic<UInt64>(0)
+    private let entries = Atomic<UInt64>(0)
     private let lock = Lock()
     private var commands = Queue<Command>()
     private var intake = Intake.open
@@ -100,6 +101,14 @@ final class Mailbox: @unchecked Sendable {
     func networkChanged() {
         changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
         post(.networkChanged)
+    }
+
+    /// How often the host has entered the background: what is not sent by then does not go out before the command is heard.
+    var backgroundEntries: UInt64 { entries.load(ordering: .sequentiallyConsistent) }
+
+    func enterBackground(grace: Int64?) {
+        entries.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        post(.enterBackground(grace: grace))
     }
 
     /// Takes requests again, which go to this transport. Throws `shutDown`.

@@ -29,7 +29,9 @@ package protocol Transport: AnyObject {
     func start(_ id: TransferID, _ request: __owned TransportRequest)
     /// Ends at once, whatever state it is in, and reports nothing more of it. May be called inside a report.
     func cancel(_ id: TransferID)
-    /// Paused, no more body bytes are reported, and soon none are read; head, end and failure may still come. Of a body
+    /// Paused, nothing more is sent for it than what is being sent: what has not been sent yet, or would be sent once more (with
+    /// a credential, or since its connection has ended), begins anew when the pause is over, which is reported. No more body bytes
+    /// are reported, and soon none are read; head, end and failure of what was sent may still come. Of a body
     /// with a content coding, what has arrived by then is decoded and reported. May be called inside a report.
     func setPaused(_ id: TransferID, _ isPaused: Bool)
     /// Best effort, for streams that share a connection. May be called inside a report.
@@ -68,11 +70,16 @@ package enum BodyDisposition: Sendable {
 }
 
 /// What the engine hears of its transfers, on its own thread, in this order:
-/// connected, head, body …, then finished or failed, once.
+/// connected, head, body …, then finished or failed, once. What begins anew is connected again.
 package protocol TransportEvents: AnyObject {
     /// Asked before something is sent: has the transport leave its connections, inside this call, if the host has said
     /// that the network has changed.
     func lookAtNetwork()
+    /// Asked after that: the host has said that it is in the background, and who is paused for it has not been told yet. What
+    /// is not sent yet is not to be sent before.
+    var isPauseUnheard: Bool { get }
+    /// The pause is over that kept it from being sent: it makes its connection from now on. Told inside `setPaused`.
+    func transferBeginsAnew(_ id: TransferID)
     /// A connection stands (new or used again) and the request is about to be sent.
     func transferConnected(_ id: TransferID)
     /// More of the request's body has been handed to the network; only for requests with one, any time before the end.

@@ -7,6 +7,15 @@ extension Downloads {
         touch(id, now)
     }
 
+    /// A pause had kept it from being sent: it makes its connection from now on, in all the time that there is for one.
+    package mutating func beginsAnew(_ id: TransferID, _ now: Instant) {
+        guard isAtTransport(id), [.connecting, .receiving].contains(transfers[id].phase), !transfers[id].hasHead else {
+            return
+        }
+        transfers[id].phase = .connecting
+        touch(id, now)
+    }
+
     /// A slow upload is not idle, nor is a slow body that has to be decoded.
     package mutating func advanced(_ id: TransferID, _ now: Instant) {
         guard isAtTransport(id), transfers[id].phase == .receiving, !transfers[id].isDraining else { return }

@@ -161,6 +161,37 @@ final class BackgroundTests: XCTestCase {
         play.expect([.end(plain.subscriber, .failure(failure)), .stop(plain.transfer), .forget(plain.transfer)])
     }
 
+    /// The transport has kept it from being sent: it has all the time there is for a connection, and then for the answer.
+    func testWhatBeginsAnewHasItsConnectTimeoutAnew() {
+        var play = Play {
+            $0.connectTimeout = 1_000
+            $0.idleTimeout = 500
+        }
+        for isConnected in [false, true] {
+            let plain = play.submit("a\(isConnected)")
+            if isConnected { play.connected(plain.transfer) }
+            play.pass(400)
+            play.downloads.enterBackground(grace: nil, play.now)
+            play.pass(60_000)
+            play.downloads.enterForeground(play.now)
+            play.downloads.beginsAnew(plain.transfer, play.now)
+            play.skip()
+            play.pass(999)
+            play.expect([])
+            play.connected(plain.transfer)
+            play.pass(499)
+            play.expect([])
+            play.head(plain.transfer)
+            play.finished(plain.transfer)
+            play.skip()
+        }
+        let late = play.submit("late")
+        play.downloads.beginsAnew(late.transfer, play.now)
+        play.skip()
+        play.pass(1_000)
+        XCTAssertTrue(play.take().contains(.forget(late.transfer)), "and no more")
+    }
+
     func testAnIdleClockGoesOnWithWhatWasLeft() {
         var play = Play { $0.idleTimeout = 1_000 }
         let plain = play.submit("a")

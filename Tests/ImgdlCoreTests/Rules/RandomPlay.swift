@@ -392,6 +392,11 @@ struct RandomPlay: ~Copyable {
             witness.transfers[id]!.since = witness.now
             downloads.connected(id, witness.now)
             try settle("\(name(id)) is connected")
+        } else if !transfer.hasHead, !transfer.isDraining, !transfer.isPlaying, !transfer.isPaused, random.oneIn(12) {
+            witness.transfers[id]!.transport = .connecting
+            witness.transfers[id]!.since = witness.now
+            downloads.beginsAnew(id, witness.now)
+            try settle("\(name(id)) begins anew")
         } else if transfer.transport == .receiving, !transfer.isDraining, random.oneIn(20) {
             witness.transfers[id]!.since = witness.now
             downloads.advanced(id, witness.now)
@@ -724,6 +729,7 @@ struct RandomPlay: ~Copyable {
         guard let id = over.randomElement(using: &random) else { return }
         let head = ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: 3, isEncoded: false)
         downloads.connected(id, witness.now)
+        downloads.beginsAnew(id, witness.now)
         guard downloads.headReceived(id, head, location: nil, witness.now) == .discard else {
             throw Witness.Violation(text: "receives for what is over")
         }
