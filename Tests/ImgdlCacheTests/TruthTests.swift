@@ -152,9 +152,7 @@ final class TruthTests: StoreTestCase {
             if let kept { try kept.execute("UPDATE entries SET used = used + 1") }
             // As of a folder that was copied without it.
             if !isShared { unlink(path + "/index-1.sqlite-shm") }
-            guard mount(path, path, nil, UInt(MS_BIND), nil) == 0,
-                mount(nil, path, nil, UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
-            else { throw XCTSkip("this machine cannot mount a file system") }
+            try mountReadOnly()
             defer {
                 kept = nil
                 XCTAssertEqual(umount(path), 0)
@@ -173,6 +171,60 @@ final class TruthTests: StoreTestCase {
             XCTAssertNil(cache.wait("a"), "it was removed, as far as this program is concerned")
             cache.close()
         }
+    }
+
+    /// Whoever may only read it finds the new one, and the key by which its answers are found, without waiting for the time
+    /// when the disk is tried again.
+    func testAReaderFindsAFolderThatIsMadeAnew() throws {
+        tuning.firstRetryMilliseconds = 3_600_000
+        tuning.lastRetryMilliseconds = 3_600_000
+        var digest = try store("a")
+        try mountReadOnly()
+        let reader = try open()
+        defer { reader.close() }
+        XCTAssertEqual(reader.wait("a")?.bytes, bytes(100))
+        XCTAssertEqual(reader.digest(ContextMessage()), digest)
+        for (name, isEmptyMeanwhile) in [("b", false), ("c", true), ("d", false)] {
+            try unmount()
+            removeFolder(path)
+            if isEmptyMeanwhile {
+                XCTAssertEqual(mkdir(path, 0o700), 0)
+                try mountReadOnly()
+                for _ in 0..<3 {
+                    XCTAssertNil(reader.wait("a"))
+                    _ = try reader.statistics()
+                    clock.advance(seconds: 1)
+                }
+                try unmount()
+            }
+            let before = digest
+            digest = try store(name)
+            XCTAssertNotEqual(digest, before)
+            try mountReadOnly()
+            _ = reader.wait(name)
+            _ = try reader.statistics()
+            XCTAssertEqual(reader.digest(ContextMessage()), digest)
+            XCTAssertEqual(reader.wait(name)?.bytes, bytes(100))
+            XCTAssertFalse(try reader.statistics().isWritable)
+            clock.advance(seconds: 1)
+        }
+        try unmount()
+    }
+
+    private func unmount() throws { XCTAssertEqual(umount2(path, Int32(MNT_DETACH)), 0) }
+
+    private func store(_ key: String) throws -> ContextDigest {
+        let cache = try open()
+        defer { cache.close() }
+        cache.put(key, bytes(100))
+        try cache.flush()
+        return cache.digest(ContextMessage())
+    }
+
+    private func mountReadOnly() throws {
+        guard mount(path, path, nil, UInt(MS_BIND), nil) == 0,
+            mount(nil, path, nil, UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
+        else { throw XCTSkip("this machine cannot mount a file system") }
     }
 
     func testABrokenDiskIsSaidByTheNextFlush() throws {

@@ -7,6 +7,8 @@ enum DiskCommand {
     case change(IndexChange, number: Int64, memory: Int)
     /// See whether the disk works again.
     case tryAgain
+    /// A reader has found another index in place of one that may only be read, or one where there was none.
+    case lookAgain
     /// A reader has found the index damaged; of this number.
     case replaceIndex(number: Int, message: String)
     case perform((DiskWriter) -> Void)

@@ -1,3 +1,4 @@
+import Glibc
 import ImgdlCore
 
 /// The thread that looks up, with a connection of its own: it never waits for what the other one writes.
@@ -5,6 +6,8 @@ final class DiskReader {
     private let store: DiskStore
     private var index: Index?
     private var indexNumber = 0
+    /// Another index has the name of the one of this number.
+    private var replacedNumber = 0
     private var impatientUntil = Instant(nanoseconds: 0)
     private static let impatientMilliseconds: Int64 = 1_000
 
@@ -91,7 +94,11 @@ final class DiskReader {
     }
 
     private func openIndex(_ number: Int) throws(DatabaseError) {
-        guard number != indexNumber || index?.database.isOutdated ?? false else { return }
+        let isOpen = number == indexNumber
+        let hasMoved = isOpen && index?.database.hasMoved ?? false
+        if hasMoved { replacedNumber = number }
+        if number == 0 ? access(store.folder.index, F_OK) == 0 : number == replacedNumber { store.lookAgain() }
+        guard !isOpen || hasMoved || index?.database.isRewritten ?? false else { return }
         index = nil
         indexNumber = 0
         if number != 0 {

@@ -23,6 +23,8 @@ extension DiskStore {
         /// 0: there is none; another number: another file of that name, or the same one opened again.
         var indexNumber = 0
         var isIndexReadOnly = false
+        /// Before that moment nobody looks again for an index that can only be read.
+        var nextLook = Instant(nanoseconds: .min)
         var isOpening = true
         var isWritable = false
         /// When the disk is to be tried again; nil: it works, or is being tried.

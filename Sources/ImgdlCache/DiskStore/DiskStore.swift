@@ -98,6 +98,17 @@ final class DiskStore: @unchecked Sendable {
         }
     }
 
+    /// The index that can only be read is not the one that was opened, or is there now: the writing thread opens it, its key
+    /// and what tells of changes. However often that is found, it is done once a second.
+    func lookAgain() {
+        lock.withLock {
+            let now = clock.now()
+            guard state.isIndexReadOnly, !state.isClosing, now >= state.nextLook else { return }
+            state.nextLook = now.advanced(byMilliseconds: 1_000)
+            post(.lookAgain)
+        }
+    }
+
     // MARK: Bodies
 
     /// nil: the disk does not work, or not yet again.

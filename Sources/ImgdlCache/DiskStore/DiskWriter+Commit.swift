@@ -340,9 +340,11 @@ extension DiskWriter {
         announceWritable()
     }
 
-    /// The host waits to be told. However often it asks: the time when the disk is tried again stays.
-    func tryAgainNow() {
-        guard hasFailed, isPatient else { return }
+    /// The host waits to be told.
+    func tryAgainNow() { if hasFailed, isPatient { tryAgainBeforeTime() } }
+
+    /// However often somebody asks: the time when the disk is tried again stays.
+    func tryAgainBeforeTime() {
         let (delay, time) = (retryMilliseconds, store.withState { $0.retryTime })
         tryAgain()
         guard hasFailed else { return }

@@ -79,6 +79,7 @@ extension DiskWriter {
         fail(failure)
         guard failure.code != .cacheBusy else { return }
         isReadOnly = true
+        store.withState { $0.isIndexReadOnly = true }
         if store.key.take(folder.key) { forgetOwnMemory() }
         attachChanges()
         if let found = try? Index.openUnwritable(folder.index, version: tuning.steps.count) { use(found) }

@@ -112,6 +112,7 @@ final class DiskWriter {
             add(.clear, number, memory)
         case .change(let change, let number, let memory): add(change, number, memory)
         case .tryAgain: tryAgain()
+        case .lookAgain: if isReadOnly { tryAgainBeforeTime() }
         case .replaceIndex(let number, let message):
             if number == store.withState({ $0.indexNumber }) { replaceIndex(message) }
         case .perform(let body): body(self)

@@ -215,10 +215,10 @@ final class Database {
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
 
     /// Somebody writes to what was opened as unchanged, or another file has its name.
-    var isOutdated: Bool {
-        if let unchanged, unchanged != Unchanged(path, access) { return true }
-        return hasMoved
-    }
+    var isOutdated: Bool { isRewritten || hasMoved }
+
+    /// Somebody writes to what was opened as unchanged.
+    var isRewritten: Bool { unchanged.map { $0 != Unchanged(path, access) } ?? false }
 
     /// The file that is open is no longer the one of this name.
     var hasMoved: Bool {
