@@ -956,7 +956,8 @@ typedef struct imgdl_config {
     /* since 1.1 */
     imgdl_config_flags flags;     /* IMGDL_CONFIG_…                                                                  */
     uint32_t max_per_host;        /* running transfers to one host and port; 0: no limit but max_concurrent. One that */
-                                  /* a redirect or a hook leads to another host waits for a place there              */
+                                  /* a redirect or a hook leads to another host waits for a place there. What is     */
+                                  /* paused in the background has given its place up, and keeps its connection       */
     uint64_t memory_budget;       /* bytes of bodies and pixels that are in work; 0 is IMGDL_DEFAULT_MEMORY_BUDGET.  */
                                   /* When it is reached nothing new starts and HTTP/1.1 transfers pause. What waits  */
                                   /* for an executor counts, too, up to a quarter of it, or as long as something     */

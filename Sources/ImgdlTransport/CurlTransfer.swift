@@ -219,7 +219,7 @@ final class CurlTransfer: LingeringStream {
         var failure = CurlErrors.failure(outcome(code))
         if failure.code == .tlsFailed, !isConnected {
             failure.message = options.namingFiles(in: failure.message)
-            nameFile(of: code, in: &failure)
+            nameFile(in: &failure)
         }
         if [.tlsFailed, .tlsCertificate].contains(failure.code), let file = options.revocationLists?.name,
             handle?.isRevoked == true, !request.tls.allowsInvalidCertificates
@@ -231,14 +231,7 @@ final class CurlTransfer: LingeringStream {
     }
 
     /// What curl says of a file does not name it.
-    private func nameFile(of code: CURLcode, in failure: inout Failure) {
-        if code == CURLE_SSL_CACERT_BADFILE, let file = request.tls.certificateAuthorities,
-            let contents = request.tls.authorities,
-            let complaint = TrustFile.complaint(about: contents, of: file, option: "ca_file")
-        {
-            failure.message = complaint
-            return
-        }
+    private func nameFile(in failure: inout Failure) {
         guard let certificate = request.tls.clientCertificate else { return }
         let key = request.tls.clientKey
         // Where curl has words for a file that it was given the contents of.

@@ -22,14 +22,14 @@ final class CHooks: Hooks, @unchecked Sendable {
     func modifyRequest(_ request: OutgoingRequest, answer: @escaping @Sendable (HookAnswer<OutgoingRequest>) -> Void) {
         let next = Continuation.handle(.request(request, answer))
         OutgoingStruct(request).withPointer { outgoing in
-            HostCode.run { table.modify_request?(outgoing, next, table.user_data) }
+            _ = HostCode.run { table.modify_request?(outgoing, next, table.user_data) }
         }
     }
 
     func modifyResponse(_ response: Response, answer: @escaping @Sendable (HookAnswer<ModifiedResponse>) -> Void) {
         let next = Continuation.handle(.response(answer))
         ResponseStruct(response, showsFullURLs: true).withPointer { response in
-            HostCode.run { table.modify_response?(response, next, table.user_data) }
+            _ = HostCode.run { table.modify_response?(response, next, table.user_data) }
         }
     }
 
@@ -44,7 +44,7 @@ final class CHooks: Hooks, @unchecked Sendable {
         let next = Continuation.handle(.redirect(answer))
         ResponseStruct(response, showsFullURLs: true).withPointer { response in
             url.canonical.withCString { url in
-                HostCode.run { table.redirect?(response, url, next, table.user_data) }
+                _ = HostCode.run { table.redirect?(response, url, next, table.user_data) }
             }
         }
     }
@@ -52,7 +52,7 @@ final class CHooks: Hooks, @unchecked Sendable {
     func authenticate(_ challenge: Response, answer: @escaping @Sendable (HookAnswer<Credential>) -> Void) {
         let next = Continuation.handle(.challenge(answer))
         ResponseStruct(challenge, showsFullURLs: true).withPointer { challenge in
-            HostCode.run { table.authenticate?(challenge, next, table.user_data) }
+            _ = HostCode.run { table.authenticate?(challenge, next, table.user_data) }
         }
     }
 }

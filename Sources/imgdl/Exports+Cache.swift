@@ -27,7 +27,7 @@ private final class CallbackCacheEvents: @unchecked Sendable {
             let told = imgdl_cache_event(
                 struct_size: UInt32(MemoryLayout<imgdl_cache_event>.stride), kind: event.kind.rawValue, message: message
             )
-            withUnsafePointer(to: told) { pointer in HostCode.run { callback(pointer, userData) } }
+            withUnsafePointer(to: told) { pointer in _ = HostCode.run { callback(pointer, userData) } }
         }
     }
 }

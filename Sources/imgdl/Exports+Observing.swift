@@ -63,7 +63,7 @@ private final class CallbackObserver: TransferObserver, @unchecked Sendable {
                     transfer: seen.transfer.rawValue, url: url, code: seen.code.rawValue, http_status: seen.status,
                     subscriber_count: UInt32(clamping: seen.subscribers), retry_count: seen.metrics.retries,
                     metrics: hasMetrics ? metrics : nil)
-                withUnsafePointer(to: observation) { pointer in HostCode.run { callback(pointer, userData) } }
+                withUnsafePointer(to: observation) { pointer in _ = HostCode.run { callback(pointer, userData) } }
             }
         }
     }

@@ -72,7 +72,7 @@ final class SharedChanges: @unchecked Sendable {
 
     // MARK: Looking
 
-    /// To be asked for before looking for what it is a mark of.
+    /// The mark of an entry, to be asked for before the entry is looked for.
     func mark(_ key: String, _ id: EntryID) -> ChangeMark {
         var mark = ChangeMark(key: Self.bucket(Self.hash(key)), id: Self.bucket(Self.hash(id)))
         mark.seen = seen(mark) ?? .max

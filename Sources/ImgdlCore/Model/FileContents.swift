@@ -31,7 +31,7 @@ package final class FileContents: Hashable, @unchecked Sendable {
         free(memory)
     }
 
-    /// What it holds of a kind: `look` is asked once, by whoever wants to know it first.
+    /// The finding about one kind of part: `look` is asked once, by whoever wants to know it first.
     package func finding(_ kind: PEMKind, _ look: (UnsafeRawBufferPointer) -> PEMFinding) -> PEMFinding {
         let shift = 2 * kind.rawValue
         if let known = PEMFinding(rawValue: findings.load(ordering: .relaxed) >> shift & 3) { return known }
@@ -47,12 +47,12 @@ package final class FileContents: Hashable, @unchecked Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(digest) }
 }
 
-/// What a file in PEM is to hold.
+/// A kind of part of a PEM file.
 package enum PEMKind: UInt8, CaseIterable, Sendable {
     case authorities, revocationLists, certificate, privateKey
 }
 
-/// What it turns out to hold of that.
+/// The parts of one kind that a PEM file turns out to hold.
 package enum PEMFinding: UInt8, Sendable {
     case something = 1
     case nothing

@@ -4,7 +4,7 @@ struct TransferCourse {
     /// At its host and among the running; -1: none.
     var place: WaitingQueue.Place = -1
     var runningIndex: Int32 = 0
-    /// Of its subscribers, those of the rules' own.
+    /// Subscribers of the rules' own.
     var internalCount: Int32 = 0
     /// It has been started, and not told as stopped.
     var isObserved = false

@@ -1,4 +1,4 @@
-/// What waits for the answers of hooks (`OwedAnswers`), and who waits until they have given some. As with executors, what runs
+/// Bodies that wait for the answers of hooks (`OwedAnswers`), and requests that wait until hooks have given some. As with executors, what runs
 /// is received to its end; what has not begun waits.
 extension Downloads {
     /// Brings the count in line with what it is asked and with the bytes that it holds.

@@ -14,7 +14,7 @@ package struct OwedAnswers {
         var resumesAt: Int64?
     }
 
-    /// Of those that owe any.
+    /// Hooks that owe any.
     private var entries: [Owner: Entry] = [:]
     /// Bytes that wait, for whomever.
     package private(set) var total: Int64 = 0

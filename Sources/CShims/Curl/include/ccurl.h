@@ -56,15 +56,15 @@ CURLSH *ccurl_share_of_tls_sessions(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
 
-/* What a file in PEM is to hold. */
+/* The parts of a PEM file that can be asked for. */
 enum ccurl_pem_kind {
     CCURL_PEM_AUTHORITIES,
     CCURL_PEM_REVOCATION_LISTS,
-    /* Of a client. */
+    /* A client's own. */
     CCURL_PEM_CERTIFICATE,
     CCURL_PEM_PRIVATE_KEY,
 };
-/* How many of a kind the bytes of such a file hold; of the last two 1, whatever is in it, where there is one. -1 where one of
+/* Counts the parts of one kind in the bytes of a PEM file: client certificates and keys as 1 where there are any. -1: one of
  * them cannot be read. */
 int ccurl_count_in_file(const void *bytes, size_t size, enum ccurl_pem_kind kind);
 
@@ -75,7 +75,7 @@ bool ccurl_digest_file(const char *path, unsigned char *digest);
  * be read or has more than `limit` bytes (EFBIG). */
 int ccurl_copy_file(const char *path, unsigned char *digest, size_t limit);
 
-/* Its bytes, for free(), and the digest of them. NULL: errno says why; EFBIG for more than limit bytes. */
+/* The bytes of a file, for free(), and their digest. NULL: errno says why; EFBIG for more than limit bytes. */
 void *ccurl_read_file(const char *path, unsigned char *digest, size_t limit, size_t *count);
 
 /* A TLS handshake that a handle began, for as long as the handle or the connection has it. */

@@ -116,7 +116,7 @@ void system_nap(int descriptor, long nanoseconds);
 
 /* Whether the calling thread is one of the library's: waiting there could wait for itself. */
 int system_thread_is_library(void);
-/* Of the calling thread, and of no other one ever: pthread_self() is given again to later threads. */
+/* A number of the calling thread that no other one ever gets: pthread_self() is given again to later threads. */
 uint64_t system_thread_number(void);
 /* `mask`: as the host's thread that wanted it blocks signals; that of the calling thread, or the one that it came by. It
  * cannot be cancelled. */
