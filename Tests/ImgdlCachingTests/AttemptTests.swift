@@ -44,6 +44,24 @@ final class AttemptTests: CachingTestCase {
         }
     }
 
+    /// What was kept from being sent was asked for when it is sent: its answer is no older, and what was removed before is not
+    /// stored after that.
+    func testWhatBeginsAnewIsAskedForThen() throws {
+        network.answers { _ in nil }
+        let heard = try start("/a")
+        let exchange = try network.exchange(0)
+        clock.pass(seconds: 10)
+        store.remove(key: "https://a.example/a")
+        clock.pass(seconds: 1)
+        exchange.beginAnew()
+        exchange.answer(Reply(200, [("Cache-Control", "max-age=8")], bytes))
+        XCTAssertEqual(try end(heard).bytes, bytes)
+        let hit = try get("/a")
+        XCTAssertEqual(hit.bytes, bytes)
+        XCTAssertEqual(hit.outcome, .hit)
+        XCTAssertEqual(network.count, 1)
+    }
+
     /// A response that is only waited out is not told.
     func testWhatIsWaitedOutIsNotTold() throws {
         network.answers { [self] _ in requests.next() == 1 ? reply("1", status: 503) : reply("2") }

@@ -146,6 +146,29 @@ final class ContextTests: ContextTestCase {
         XCTAssertEqual(network.count, 3)
     }
 
+    /// The same where it was kept from being sent by a pause, and is sent with what the jar has by then.
+    func testWhatBeginsAnewIsSentWithTheCookiesOfThen() throws {
+        network.answers { _ in nil }
+        network.cookies = Array("a=1".utf8)
+        let paused = try start("/a", .off, usesCookies: true)
+        let sent = try network.exchange(0)
+        network.cookies = Array("a=2".utf8)
+        sent.cookies = network.cookies
+        sent.beginAnew()
+        sent.connect()
+        // Once this one is there, it has begun.
+        let next = try start("/b")
+        try network.exchange(1).answer(Reply(200, [], [0]))
+        try end(next)
+        network.cookies = Array("a=1".utf8)
+        let other = try start("/a", .off, usesCookies: true)
+        try network.exchange(2).answer(Reply(200, [], [1]))
+        sent.head(200, [], length: 1)
+        sent.body([2])
+        sent.finish()
+        XCTAssertEqual(try [paused, other].map { try end($0).bytes }, [[2], [1]])
+    }
+
     /// Cookies of a redirect's target alone; the same ones share.
     func testOtherCookiesOfALaterHopShareNoTransfer() throws {
         network.answers { request in

@@ -48,6 +48,7 @@ int system_host_code_begin(void)
     if (!atomic_load(&is_exiting))
         return 1;
     depth--;
+    /* It goes on, as threads of the library do that run nothing of the host's, whether exit() still waits or not. */
     leave();
     return 0;
 }

@@ -125,7 +125,15 @@ extension Engine: TransportEvents {
 
     private func performEnd() { if endings == .single { performActions() } }
 
-    func transferBeginsAnew(_ id: TransferID) { downloads.beginsAnew(id, clock.now()) }
+    /// It is sent as of now: that is the time from which its answer ages, and with the cookies that the jar has by now.
+    func transferBeginsAnew(_ id: TransferID) {
+        downloads.beginsAnew(id, clock.now())
+        guard let transport, let transfer = transfer(id) else { return }
+        transfer.exchange?.begin(clock.wallTime(), contextSent(id, transfer), store)
+        if let before = transfer.cookiesSent.popLast() {
+            transfer.cookiesSent.append(CookiesSent(before.request, transport.cookies(for: before.request)))
+        }
+    }
 
     func transferConnected(_ id: TransferID) {
         downloads.connected(id, clock.now())

@@ -130,6 +130,9 @@ final class Exchange: @unchecked Sendable {
         loop.perform { [self] in if !isOver { body(self) } }
     }
 
+    /// A pause is over that kept it from being sent.
+    func beginAnew() { step { $0.events.transferBeginsAnew($0.id) } }
+
     func connect() { step { $0.events.transferConnected($0.id) } }
 
     func head(_ status: Int32, _ fields: [HeaderField], length: Int64?) {
