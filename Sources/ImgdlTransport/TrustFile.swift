@@ -32,7 +32,7 @@ package enum TrustFile {
 
     /// Sentence that says why contents of a file are of no use for what the option wants of it; nil: they are of use.
     static func complaint(
-        about contents: FileContents, of path: String, option: String, _ kind: PEMKind = .authorities
+        about contents: FileContents, of path: String, option: String, _ kind: PEMKind
     ) -> String? {
         unusable(contents.finding(kind) { holding(kind, $0) }, kind).map { cannotBeUsed(path, option, $0) }
     }

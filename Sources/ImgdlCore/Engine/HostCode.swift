@@ -3,7 +3,7 @@ import CSystem
 /// The one way out to functions of the host's: callbacks, hooks, observers, destructors, allocators, codecs, loaders.
 /// No lock of ours is held, and fork() does not wait for them. Once exit() has begun in the library, none is begun.
 package enum HostCode {
-    /// Says whether `body` ran.
+    /// Says whether `function` ran.
     @inlinable @discardableResult
     package static func run(_ function: () -> Void) -> Bool { ask(function) != nil }
 

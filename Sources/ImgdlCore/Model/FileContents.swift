@@ -31,7 +31,8 @@ package final class FileContents: Hashable, @unchecked Sendable {
         free(memory)
     }
 
-    /// The finding about one kind of part: `look` is asked once, by whoever wants to know it first.
+    /// The finding about one kind of part: `look` is asked by whoever wants to know it first, or by several at the
+    /// same time.
     package func finding(_ kind: PEMKind, _ look: (UnsafeRawBufferPointer) -> PEMFinding) -> PEMFinding {
         let shift = 2 * kind.rawValue
         if let known = PEMFinding(rawValue: findings.load(ordering: .relaxed) >> shift & 3) { return known }

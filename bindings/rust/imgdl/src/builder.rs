@@ -149,7 +149,8 @@ impl Builder {
     }
 
     /// Where the cookie jar is kept, in Netscape's format: read at the start, written at the end. In memory by default.
-    /// [`Builder::build`] fails where it is no file, or its folder does not exist.
+    /// [`Builder::build`] fails where it is a folder, a pipe or a device, cannot be read, or is in a folder that does
+    /// not exist.
     pub fn cookie_file(self, path: impl AsRef<Path>) -> Builder {
         Builder { cookie_file: Some(path.as_ref().to_path_buf()), ..self }
     }

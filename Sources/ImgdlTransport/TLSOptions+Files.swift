@@ -9,7 +9,7 @@ extension TLSOptions {
         certificate = nil
         key = nil
         unusable = nil
-        do throws(Unusable) {
+        do throws(ReadingError) {
             authorities = try Self.read(certificateAuthorities, "ca_file", .authorities)
             certificate = try Self.read(clientCertificate, "client_certificate", .certificate)
             key = try Self.read(clientKey, "client_key", .privateKey)
@@ -22,19 +22,19 @@ extension TLSOptions {
         }
     }
 
-    private enum Unusable: Error {
+    private enum ReadingError: Error {
         case file(String)
         case memory(Failure)
     }
 
-    private static func read(_ file: String?, _ option: String, _ kind: PEMKind) throws(Unusable) -> FileContents? {
+    private static func read(_ file: String?, _ option: String, _ kind: PEMKind) throws(ReadingError) -> FileContents? {
         guard let file else { return nil }
         let contents = try contents(of: file, option)
         if let words = TrustFile.complaint(about: contents, of: file, option: option, kind) { throw .file(words) }
         return contents
     }
 
-    private static func contents(of file: String, _ option: String) throws(Unusable) -> FileContents {
+    private static func contents(of file: String, _ option: String) throws(ReadingError) -> FileContents {
         do throws(FileDigest.Refusal) {
             return try FileDigest.contents(of: file)
         } catch {
@@ -50,7 +50,7 @@ extension TLSOptions {
     }
 
     /// The key is in the certificate's file where it has none of its own.
-    private func checkClient() throws(Unusable) {
+    private func checkClient() throws(ReadingError) {
         guard let clientCertificate, let certificate else {
             guard clientKey == nil else { throw .file("there is a client key without a client certificate") }
             return
