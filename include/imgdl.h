@@ -1640,8 +1640,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
  * This program then serves it no more, other programs may, and it is removed when the disk allows that while the cache is
  * open. */
 
-/** Removes everything that is stored for url; when there is nothing, that is no error. What a request brings that was sent
- *  before is not stored either. Returns besides: INVALID_URL, UNSUPPORTED_SCHEME, and why it could not. Since 1.1. */
+/** Removes everything that is stored for url; when there is nothing, that is no error. Answers to requests that were
+ *  sent before this call are not stored either. Returns besides: INVALID_URL, UNSUPPORTED_SCHEME, and why it could not.
+ *  Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
 
 /** Removes what has not been used or validated for age_s seconds; a use in the future, by a clock that ran ahead, counts as
@@ -1649,8 +1650,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, cons
  *  it again. Returns besides: INVALID_ARGUMENT (negative), and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
 
-/** Removes everything. What requests bring that were sent before is not stored either. Where a full disk has no room for saying so in
- *  the index, that goes itself. Returns besides: why it could not. Since 1.1. */
+/** Removes everything. Answers to requests that were sent before this call are not stored either. Where a full disk has no
+ *  room for saying so in the index, that goes itself. Returns besides: why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,

@@ -18,7 +18,8 @@ extension DiskWriter {
         let isFirst = store.withState { $0.isOpening }
         if let danger = folder.danger { return fail(danger) }
         if OpenIndexes.shared.isInherited(folder.index) {
-            return fail(DiskError("open \(folder.index), which was open when the process forked", EDEADLK).failure)
+            return fail(
+                Failure(.diskFailed, "\(folder.index) was open when this process was forked: a child cannot use it"))
         }
         do throws(DiskError) {
             try folder.make()

@@ -78,11 +78,11 @@ def integer(value: int, what: str) -> int:
 
 
 def unsigned(value: Optional[int], what: str, bits: int = 32, least: int = 1) -> int:
-    """A count or a limit; 0, which is the default in C, for None."""
+    """A count or a limit; 0, which is the default in C, for None. One of 63 bits has no NO_LIMIT."""
     if value is None:
         return 0
     number = integer(value, what)
-    if number == NO_LIMIT:
+    if number == NO_LIMIT and bits != 63:
         return (1 << bits) - 1
     if not least <= number < 1 << bits:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between {least} and 2**{bits} - 1")
@@ -101,7 +101,7 @@ def milliseconds(seconds: Optional[float], what: str) -> int:
     if seconds is None:
         return 0
     if not _is_at_least(seconds, 0, what) or seconds == 0 or not seconds < 4_000_000:
-        raise error(Code.INVALID_ARGUMENT, f"{what} is {seconds} s: not between 0 and 4 000 000")
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {seconds} s: not more than 0 and less than 4 000 000, or None")
     return math.ceil(seconds * 1000)
 
 

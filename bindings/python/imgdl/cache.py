@@ -162,7 +162,7 @@ class Cache:
         )
 
     def remove(self, url: str) -> None:
-        """Everything that is stored for a URL."""
+        """Everything that is stored for a URL. Answers to requests that were sent before this call are not stored either."""
         check(_native.imgdl_cache_remove(self._open(), _options.text(url, "the URL", Code.INVALID_URL)))
 
     def remove_older(self, age: int) -> None:
@@ -171,7 +171,7 @@ class Cache:
         check(_native.imgdl_cache_remove_older(self._open(), seconds))
 
     def clear(self) -> None:
-        """Everything. What requests bring that were sent before is not stored either."""
+        """Everything. Answers to requests that were sent before this call are not stored either."""
         check(_native.imgdl_cache_clear(self._open()))
 
     def flush(self) -> None:

@@ -215,7 +215,7 @@ class CacheTests(OriginTests):
         self.assertCode(Code.INVALID_ARGUMENT, imgdl.Cache, "")
         self.assertCode(Code.INVALID_ARGUMENT, imgdl.Cache, "a\0b")
         for name in ("max_bytes", "max_memory_bytes", "max_image_bytes", "max_partial_bytes", "max_age"):
-            for value in (0, -1, 1 << 63):
+            for value in (0, -1, 1 << 63, imgdl.NO_LIMIT):
                 self.assertCode(Code.INVALID_ARGUMENT, imgdl.Cache, **{name: value})
         with self.assertRaises(TypeError):
             imgdl.Cache(on_event=7)

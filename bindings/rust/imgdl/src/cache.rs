@@ -226,7 +226,8 @@ impl Cache {
         }))
     }
 
-    /// Removes everything that is stored for a URL.
+    /// Removes everything that is stored for a URL. Answers to requests that were sent before this call are not stored
+    /// either.
     pub fn remove(&self, url: &str) -> Result<()> {
         let url = c_string(url, Code::INVALID_URL, "the URL")?;
         // SAFETY: a living handle; the text lives during the call.
@@ -239,7 +240,7 @@ impl Cache {
         check(unsafe { sys::imgdl_cache_remove_older(self.raw(), seconds(age)) })
     }
 
-    /// Removes everything. What requests bring that were sent before is not stored either.
+    /// Removes everything. Answers to requests that were sent before this call are not stored either.
     pub fn clear(&self) -> Result<()> {
         // SAFETY: a living handle.
         check(unsafe { sys::imgdl_cache_clear(self.raw()) })
