@@ -35,7 +35,7 @@ final class CurlTransfer: LingeringStream {
     var isParked = false
     private(set) var connection: Connection
     /// Kept from being sent on the connection that curl has chosen: the network had changed since, the connection before
-    /// has ended without an answer, or it is paused.
+    /// has ended without an answer, another request waits there for its answer, or it is paused.
     private var isTurnedBack = false
     /// Stopped, and still to be reset: what comes is thrown away.
     var isLingering = false {
@@ -146,6 +146,7 @@ final class CurlTransfer: LingeringStream {
             connected: { context, address, _, remotePort, localPort in
                 CurlTransfer.with(context) { transfer in
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
+                    transfer.noteConnection()
                     if transfer.stopsRepetition || transfer.turnsBack { return CURL_PREREQFUNC_ABORT }
                     transfer.isSent = transfer.connected(to: address)
                     transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
@@ -378,8 +379,31 @@ final class CurlTransfer: LingeringStream {
             return events.isPauseUnheard
         }
         isTurnedBack = lane?.isLeft == true || isPaused || isPauseUnheard
+        if !isTurnedBack, isConnectionTaken {
+            isTurnedBack = true
+            connection = .fresh
+        }
         if isTurnedBack, unansweredInHTTP2 == false, connection == .any { connection = .fresh }
         return isTurnedBack
+    }
+
+    /// Where it has made the connection itself.
+    private func noteConnection() {
+        guard let connection = handle?.takeConnection() else { return }
+        lane?.multi.secureConnections.note(connection, connectionName)
+        if connection.isHTTP2 { server?.sharesConnections() }
+    }
+
+    /// Whether the answer to another request has still to come on the connection of HTTP/1.1 that curl has chosen. Once a
+    /// server has spoken HTTP/2, curl (7.88 at least) has requests share its other connections, too, and each would get the
+    /// answer that comes next, whosever it is.
+    private var isConnectionTaken: Bool {
+        guard server?.mayShareConnections == true, let connection = lane?.multi.secureConnections[connectionName],
+            !connection.isHTTP2, let user = connection.lastUser, user != id
+        else { return false }
+        return transport._withUnsafeGuaranteedRef { transport in
+            transport.transfers[user].map { $0.hasStream && $0.connectionName == connectionName } ?? false
+        }
     }
 
     /// Asked before that, as what may not be sent again does not begin anew either. curl sends a request whose kept connection
@@ -411,7 +435,6 @@ final class CurlTransfer: LingeringStream {
                 return false
             }
         }
-        if let connection = handle?.takeConnection() { lane?.multi.secureConnections.note(connection, connectionName) }
         lane?.multi.secureConnections[connectionName]?.serve(id) { other in
             transport._withUnsafeGuaranteedRef { $0.transfers[other]?.isEnded == false }
         }

@@ -185,7 +185,8 @@ package final class CurlTransport: Transport {
         guard !lanes.areClosed, !transfer.isEnded else { return }
         if transfer.isPaused { return beginAll(park(transfer)) }
         do throws(Failure) {
-            let lane = try lanes.lane(for: transfer.request)
+            let isUnshared = transfer.connection == .unshared
+            let lane = try lanes.lane(for: transfer.request, isUnshared: isUnshared)
             guard mayConnect(transfer, lane) else { return }
             let setup = options.setup(for: transfer.request, transfer.priority, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
@@ -200,7 +201,10 @@ package final class CurlTransport: Transport {
                 handle.setup = setup
             }
             if transfer.connection != .any { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
-            if transfer.connection == .unshared { handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
+            if isUnshared {
+                handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+                handle.setOnce(CURLOPT_FORBID_REUSE, 1)
+            }
             do throws(Failure) {
                 try handle.check()
                 try lane.add(handle)

@@ -8,6 +8,10 @@ final class Lane {
     private static let maximumSpareHandles = 32
 
     let trust: RequestTrust
+    /// Its connections serve one request each (`CurlTransfer.Connection.unshared`). They are kept apart from those that
+    /// streams share: of a server that has spoken HTTP/2 curl takes any connection for one of these, and would send requests
+    /// of HTTP/1.1 on one before those ahead of them are answered.
+    let isUnshared: Bool
     let multi: CurlMulti
     private let sessions: TLSSessions
     private let reusesHandles: Bool
@@ -19,9 +23,11 @@ final class Lane {
     private var servers = ServerTable()
 
     init(
-        _ trust: RequestTrust, _ multi: CurlMulti, reusesHandles: Bool = CurlVersion.canReuseHandles
+        _ trust: RequestTrust, _ multi: CurlMulti, isUnshared: Bool = false,
+        reusesHandles: Bool = CurlVersion.canReuseHandles
     ) throws(Failure) {
         self.trust = trust
+        self.isUnshared = isUnshared
         self.multi = multi
         self.reusesHandles = reusesHandles
         sessions = try TLSSessions()

@@ -29,25 +29,27 @@ final class Lanes {
     }
 
     /// Not while curl is running: it may close lanes.
-    func lane(for request: TransportRequest) throws(Failure) -> Lane {
+    func lane(for request: TransportRequest, isUnshared: Bool) throws(Failure) -> Lane {
         if areOutdated { try retire() }
         let isCommon = request.url.isSecure ? request.manner.trusts(common.trust) : request.partition.isEmpty
-        if isCommon { return common }
+        if isCommon, !isUnshared { return common }
         let trust = request.manner.identity.trust
-        if let index = special.firstIndex(where: { $0.trust == trust }) {
+        if let index = special.firstIndex(where: { $0.isUnshared == isUnshared && $0.trust == trust }) {
             let lane = special.remove(at: index)
             special.append(lane)
             return lane
         }
         closeUnused(keeping: Self.maximumUnused - 1)
-        let lane = try newLane(trust)
+        let lane = try newLane(trust, isUnshared: isUnshared)
         note(lane)
         special.append(lane)
         return lane
     }
 
-    private func newLane(_ trust: RequestTrust) throws(Failure) -> Lane {
-        try Lane(trust, CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch))
+    private func newLane(_ trust: RequestTrust, isUnshared: Bool = false) throws(Failure) -> Lane {
+        try Lane(
+            trust, CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch),
+            isUnshared: isUnshared)
     }
 
     /// Notes which descriptors are this lane's, from now on.

@@ -6,7 +6,7 @@ struct SecureConnections {
     /// A reference to what is known of one.
     final class Connection {
         private var handshake: OpaquePointer?
-        private var lastUser: TransferID?
+        private(set) var lastUser: TransferID?
         /// Whether several streams were on it at once, at any time.
         private(set) var isShared = false
 

@@ -31,20 +31,28 @@ package final class HTTP2Origin: @unchecked Sendable {
     private let listener: Listener
     private let routes = Monitor(Routes<Script>())
 
-    /// `alsoHTTP1` answers clients that offer no h2 in HTTP/1.1, by the same scripts.
+    /// Of the connections that speak HTTP/1.1 whatever is offered.
+    package let otherAuthority: Authority?
+
+    /// `alsoHTTP1` answers clients that offer no h2 in HTTP/1.1, by the same scripts; the first `http1Connections` of
+    /// their connections speak that in any case, as an older machine behind the same balancer would.
     package init(
-        port: UInt16 = 0, security: Security = .tls, alsoHTTP1: Bool = false, maxConcurrentStreams: Int = 100
+        port: UInt16 = 0, security: Security = .tls, alsoHTTP1: Bool = false, http1Connections: Int = 0,
+        maxConcurrentStreams: Int = 100
     ) throws {
         let protocols = alsoHTTP1 ? ["h2", "http/1.1"] : ["h2"]
         authority = try security.options.map { try Authority($0, protocols: protocols) }
+        otherAuthority = try http1Connections > 0 ? Authority(security.options ?? TLS(), protocols: ["http/1.1"]) : nil
         listener = try Listener(port: port, journal: journal, signals: signals)
         let script: (String) -> Script = { [routes] path in routes.read { $0[path] } ?? { try $0.respond(404) } }
         let conversation = Conversation(
             journal: journal, settings: { Settings() },
             script: { request in { try script(request.path)(StreamExchange(request, on: PlainStream(exchange: $0))) } })
-        try listener.start(by: authority) { [authority] connection in
+        try listener.start { [authority, otherAuthority] connection in
+            let own = connection.number <= http1Connections ? otherAuthority : authority
+            if let own, (try? connection.secure(by: own)) == nil { return }
             if authority != nil, connection.protocolName != "h2" {
-                if alsoHTTP1 { conversation.run(on: connection) }
+                if alsoHTTP1 || own === otherAuthority { conversation.run(on: connection) }
                 return
             }
             HTTP2Session(connection, maxConcurrentStreams: maxConcurrentStreams, script: script)?.run()
@@ -58,6 +66,7 @@ package final class HTTP2Origin: @unchecked Sendable {
         listener.stop()
         routes.change { $0 = Routes() }
         authority?.removeFiles()
+        otherAuthority?.removeFiles()
     }
 
     package var port: Int { Int(listener.port) }
