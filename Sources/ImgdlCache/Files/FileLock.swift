@@ -1,8 +1,8 @@
 import Glibc
 import ImgdlCore
 
-/// flock() of a file or folder, for as long as this lives. The kernel lets go of it when the process ends, however, and
-/// those that were forked while it had it.
+/// flock() of a file or folder, for as long as this lives. The kernel lets go of it when the process, however it ends, and all
+/// that were forked meanwhile have ended.
 final class FileLock {
     enum Kind { case shared, exclusive }
 
@@ -22,13 +22,20 @@ final class FileLock {
         self.descriptor = descriptor
     }
 
-    /// Tries again and again for so long. nil: somebody else had it all the while.
-    static func waiting(_ path: String, _ kind: Kind, milliseconds: Int) throws(DiskError) -> FileLock? {
-        for _ in 0..<max(1, milliseconds / 2) {
+    /// Tries again and again for so long. nil: somebody else had it all the while. `rest`: sleeps for about so many milliseconds.
+    static func waiting(
+        _ path: String, _ kind: Kind, milliseconds: Int, clock: any Clock = MonotonicClock(),
+        rest: (Int64) -> Void = { moment in _ = Thread.resting { usleep(UInt32(moment) * 1_000) } }
+    ) throws(DiskError) -> FileLock? {
+        let patience = Int32(clamping: milliseconds)
+        var wait = BusyWait()
+        var count: Int32 = 0
+        while true {
             if let lock = try FileLock(path, kind) { return lock }
-            _ = Thread.resting { usleep(2_000) }
+            guard let moment = wait.moment(count, patience: patience, clock.now()) else { return nil }
+            rest(moment)
+            count += 1
         }
-        return nil
     }
 
     deinit {

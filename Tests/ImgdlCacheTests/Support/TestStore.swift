@@ -21,6 +21,10 @@ final class TestClock: Clock, @unchecked Sendable {
             instant = instant.advanced(byMilliseconds: seconds * 1_000)
         }
     }
+
+    func advance(milliseconds: Int64) {
+        lock.withLock { instant = instant.advanced(byMilliseconds: milliseconds) }
+    }
 }
 
 /// Events in order.

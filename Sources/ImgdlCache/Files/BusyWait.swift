@@ -1,7 +1,7 @@
 import ImgdlCore
 
-/// How long a connection waits for others that write: moments that become longer, until an end that was set when the
-/// first one began. Asleep it may be for longer than it asked for, and that counts.
+/// How long somebody waits for others, a connection for those that write, say: moments that become longer, until an end that
+/// was set when the first one began. Asleep it may be for longer than it asked for, and that counts.
 struct BusyWait {
     private static let longestMoment: Int64 = 25
 
