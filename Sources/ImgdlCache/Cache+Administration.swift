@@ -94,8 +94,8 @@ extension Cache {
     /// False when the cache is closed already.
     private func endTiers() -> Bool {
         guard !isForked, markClosed() else { return false }
-        memory.removeAll()
-        imageTier?.removeAll()
+        memory.close()
+        imageTier?.close()
         return true
     }
 }

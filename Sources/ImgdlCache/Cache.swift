@@ -166,18 +166,18 @@ package final class Cache: Store, @unchecked Sendable {
         if lock.withLock({ isClosed }) { throw Failure(.shutDown, "the cache is closed") }
     }
 
-    /// A writer has ended. False: it is not kept, since what is under its key was removed after `mark`, or a newer one is
-    /// there. Nobody is told: the server is asked again, or the newer one answers.
+    /// A writer has ended. False: it is not kept, since what is under its key was removed after `mark`, a newer one is there,
+    /// or the cache is closed. Nobody is told: the server is asked again, or the newer one answers.
     func stored(
         _ entry: StoredEntry, key: String, slices: [BodySlice]?, body: DiskBody?, since mark: RemovalMark
     ) -> Bool {
-        guard !lock.withLock({ isClosed }) else { return true }
+        guard !lock.withLock({ isClosed }) else { return false }
         // First the disk: who finds nothing in memory must find it there.
         if let disk, let body, !disk.finish(body, entry.response, slices: slices, since: mark) { return false }
         let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime, since: mark)
         guard !removed.isRefused else { return false }
         if disk == nil { lock.withLock { counts.stored += 1 } }
-        imageTier?.remove(replacedBy: entry, key: key)
+        imageTier?.remove(replacedBy: entry, key: key, wallTime: wallTime)
         forget(removed)
         return true
     }

@@ -7,10 +7,22 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         let options: DecodeOptions
     }
 
+    /// What is stored and has pictures here, or soon will. Whatever goes from the store goes from here, too.
     private struct Source {
         var entry: StoredEntry
         let key: String
-        var options: Set<DecodeOptions>
+        /// The same entry, once it has gone and come again, has another.
+        let number: UInt64
+        var options: Set<DecodeOptions> = []
+        /// So many make pictures of it.
+        var makers = 0
+    }
+
+    /// Those who look for something under a key at this moment.
+    private struct Looks {
+        var count = 0
+        /// How often something under the key has gone meanwhile, or may have.
+        var losses: UInt64 = 0
     }
 
     private let lock = Lock()
@@ -19,6 +31,11 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     private var images = RecencyList<Key, DecodedImage>()
     private var sources: [EntryID: Source] = [:]
     private var keys: [String: [EntryID]] = [:]
+    private var looks: [String: Looks] = [:]
+    /// How often something has gone whose key is not known here, or everything.
+    private var losses: UInt64 = 0
+    private var lastNumber: UInt64 = 0
+    private var isClosed = false
 
     private let changes: SharedChanges
 
@@ -31,10 +48,17 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     var totals: (count: Int64, bytes: Int64) { lock.withLock { (Int64(images.count), images.totalCost) } }
 
+    /// Looks, and entries without pictures. For tests.
+    var expectedCount: Int {
+        lock.withLock { looks.count + sources.values.count { $0.options.isEmpty } }
+    }
+
     func entries(_ key: String) -> [StoredEntry] {
         if isForked { return [] }
         changes.check()
-        var entries = lock.withLock { (keys[key] ?? []).compactMap { sources[$0]?.entry } }
+        var entries = lock.withLock {
+            (keys[key] ?? []).compactMap { sources[$0] }.filter { !$0.options.isEmpty }.map(\.entry)
+        }
         // Another program has changed something: what there is now is on the disk.
         guard entries.allSatisfy({ changes.isCurrent($0.mark) }) else { return [] }
         entries.sortNewestFirst()
@@ -44,29 +68,6 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage? {
         if isForked { return nil }
         return lock.withLock { images.use(Key(id: id, options: options)) }
-    }
-
-    /// Images in the host's memory are not kept: the host may want it back.
-    func keep(
-        _ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String, since mark: RemovalMark?
-    ) {
-        let bytes = Self.cost(of: image, entry.response, key)
-        guard !isForked, bytes <= maximumBytes, !image.pixels.isHosts, image.isComplete else { return }
-        lock.withLock {
-            if let mark, changes.isOvertaken(mark) { return }
-            for id in keys[key] ?? [] {
-                if id != entry.id, let older = sources[id]?.entry, entry.response.replaces(older.response) { drop(id) }
-            }
-            if sources[entry.id] == nil {
-                if let ids = keys[key], ids.count >= StoredResponse.maximumVariants { drop(ids[0]) }
-                sources[entry.id] = Source(entry: entry, key: key, options: [])
-                keys[key, default: []].append(entry.id)
-            }
-            sources[entry.id]?.entry = entry
-            sources[entry.id]?.options.insert(options)
-            images.insert(Key(id: entry.id, options: options), image, cost: bytes)
-            shrink()
-        }
     }
 
     func update(_ id: EntryID, _ response: StoredResponse) {
@@ -83,29 +84,46 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     func remove(_ ids: [EntryID]) {
         guard !ids.isEmpty else { return }
-        lock.withLock { for id in ids { drop(id) } }
+        lock.withLock {
+            losses += 1
+            for id in ids { drop(id) }
+        }
     }
 
     func remove(key: String) {
-        lock.withLock { for id in keys[key] ?? [] { drop(id) } }
+        lock.withLock {
+            looks[key]?.losses += 1
+            for id in keys[key] ?? [] { drop(id) }
+        }
     }
 
     /// What a newly stored response takes the place of.
-    func remove(replacedBy entry: StoredEntry, key: String) {
+    func remove(replacedBy entry: StoredEntry, key: String, wallTime: Int64) {
         lock.withLock {
+            looks[key]?.losses += 1
             for id in keys[key] ?? [] {
-                if id != entry.id, let older = sources[id]?.entry, entry.response.replaces(older.response) { drop(id) }
+                guard id != entry.id, let other = sources[id]?.entry,
+                    entry.response.displaces(other.response, wallTime: wallTime)
+                else { continue }
+                drop(id)
             }
         }
     }
 
-    func removeAll() {
+    func removeAll() { empty(closing: false) }
+
+    /// The same, and nothing is kept any more.
+    func close() { empty(closing: true) }
+
+    private func empty(closing: Bool) {
         // The last reference to an image may give memory back, which takes its time.
         var old = RecencyList<Key, DecodedImage>()
         lock.withLock {
+            losses += 1
             swap(&old, &images)
             sources = [:]
             keys = [:]
+            if closing { isClosed = true }
         }
     }
 
@@ -119,8 +137,12 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     private func shrink() {
         while images.totalCost > maximumBytes, let oldest = images.removeOldest() {
             sources[oldest.key.id]?.options.remove(oldest.key.options)
-            if sources[oldest.key.id]?.options.isEmpty ?? false { drop(oldest.key.id) }
+            dropIfUnused(oldest.key.id)
         }
+    }
+
+    private func dropIfUnused(_ id: EntryID) {
+        if let source = sources[id], source.options.isEmpty, source.makers == 0 { drop(id) }
     }
 
     private static func cost(of image: DecodedImage, _ response: StoredResponse, _ key: String) -> Int64 {
@@ -131,5 +153,115 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         var bytes = Int64(image.pixels.byteCount)
         for frame in image.frames where frame.pixels !== image.pixels { bytes += Int64(frame.pixels.byteCount) }
         return bytes
+    }
+}
+
+// MARK: - Pictures that are being made
+
+extension ImageTier {
+    func expect(_ key: String) -> any ExpectedImages {
+        let expected = Expected(self, key)
+        lock.withLock { beginLook(expected) }
+        return expected
+    }
+
+    /// Guarded by the tier's lock, but for what never changes.
+    private final class Expected: ExpectedImages, @unchecked Sendable {
+        enum State {
+            case looking(losses: UInt64, lossesOfKey: UInt64)
+            case of(EntryID, number: UInt64)
+            /// Nothing is kept: what they are of has gone.
+            case none
+        }
+
+        let tier: ImageTier
+        let key: String
+        var state = State.none
+
+        init(_ tier: ImageTier, _ key: String) {
+            self.tier = tier
+            self.key = key
+        }
+
+        deinit { tier.end(&state, key) }
+
+        func areOf(found entry: StoredEntry) { tier.found(entry, self) }
+        func areOf(new entry: StoredEntry) { tier.stores(entry, self) }
+        func keep(_ image: DecodedImage, _ options: DecodeOptions) { tier.keep(image, options, self) }
+    }
+
+    private func beginLook(_ expected: Expected) {
+        looks[expected.key, default: Looks()].count += 1
+        expected.state = .looking(losses: losses, lossesOfKey: looks[expected.key]?.losses ?? 0)
+    }
+
+    private func end(_ state: inout Expected.State, _ key: String) {
+        if isForked { return }
+        lock.withLock { leave(&state, key) }
+    }
+
+    private func leave(_ state: inout Expected.State, _ key: String) {
+        switch state {
+        case .looking:
+            looks[key]?.count -= 1
+            if looks[key]?.count == 0 { looks[key] = nil }
+        case .of(let id, let number):
+            guard sources[id]?.number == number else { break }
+            sources[id]?.makers -= 1
+            dropIfUnused(id)
+        case .none: break
+        }
+        state = .none
+    }
+
+    private func found(_ entry: StoredEntry, _ expected: Expected) {
+        if isForked { return }
+        lock.withLock {
+            var isThere = false
+            if case .looking(losses, let lossesOfKey) = expected.state {
+                isThere = looks[expected.key]?.losses == lossesOfKey
+            }
+            leave(&expected.state, expected.key)
+            if isThere { enter(entry, expected) }
+        }
+    }
+
+    private func stores(_ entry: StoredEntry, _ expected: Expected) {
+        if isForked { return }
+        lock.withLock {
+            leave(&expected.state, expected.key)
+            enter(entry, expected)
+        }
+    }
+
+    /// Before it can be seen that it has gone: whatever takes it away from now on takes it from here.
+    private func enter(_ entry: StoredEntry, _ expected: Expected) {
+        guard !isClosed, changes.isCurrent(entry.mark) else { return }
+        let key = expected.key
+        // Others have changed something: what there is now is another entry, or has another mark.
+        for id in keys[key] ?? [] { if let other = sources[id]?.entry, !changes.isCurrent(other.mark) { drop(id) } }
+        if sources[entry.id] == nil {
+            if let ids = keys[key], ids.count >= StoredResponse.maximumVariants { drop(ids[0]) }
+            lastNumber += 1
+            sources[entry.id] = Source(entry: entry, key: key, number: lastNumber)
+            keys[key, default: []].append(entry.id)
+        }
+        sources[entry.id]?.makers += 1
+        expected.state = .of(entry.id, number: sources[entry.id]?.number ?? 0)
+    }
+
+    /// Images in the host's memory are not kept: the host may want it back.
+    private func keep(_ image: DecodedImage, _ options: DecodeOptions, _ expected: Expected) {
+        guard !isForked, !image.pixels.isHosts, image.isComplete else { return }
+        lock.withLock {
+            guard case .of(let id, let number) = expected.state, let source = sources[id], source.number == number,
+                changes.isCurrent(source.entry.mark)
+            else { return }
+            let bytes = Self.cost(of: image, source.entry.response, source.key)
+            guard bytes <= maximumBytes else { return }
+            sources[id]?.options.insert(options)
+            images.insert(Key(id: id, options: options), image, cost: bytes)
+            shrink()
+        }
     }
 }

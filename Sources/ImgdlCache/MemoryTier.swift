@@ -42,6 +42,7 @@ final class MemoryTier: @unchecked Sendable {
     /// Of these the beginnings of bodies once more.
     private var beginnings = RecencyList<EntryID, Item>()
     private var shelves: [String: Shelf] = [:]
+    private var isClosed = false
 
     init(maximumBytes: Int64, maximumPartialBytes: Int64, maximumAge: Int64?, changes: SharedChanges) {
         self.changes = changes
@@ -115,7 +116,7 @@ final class MemoryTier: @unchecked Sendable {
             var removed = Removed()
             let others = shelves[key]?.entries ?? []
             removed.isRefused =
-                mark.map(changes.isOvertaken) ?? false
+                isClosed || mark.map(changes.isOvertaken) ?? false
                 || others.contains { other in
                     other.id != entry.id && entry.response.isOutdated(by: other.response, wallTime: wallTime)
                 }
@@ -150,7 +151,7 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     struct Removed {
-        /// It is not kept, and nothing went: it was removed meanwhile, or a newer one is there.
+        /// It is not kept, and nothing went: it was removed meanwhile, a newer one is there, or the cache is closed.
         var isRefused = false
         var replaced: [EntryID] = []
         var evicted: [EntryID] = []
@@ -205,13 +206,19 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
-    func removeAll() {
+    func removeAll() { empty(closing: false) }
+
+    /// The same, and nothing is kept any more.
+    func close() { empty(closing: true) }
+
+    private func empty(closing: Bool) {
         // Freed outside the lock, as it takes its time.
         var old = (items: RecencyList<EntryID, Item>(), shelves: [String: Shelf]())
         lock.withLock {
             swap(&old.items, &items)
             swap(&old.shelves, &shelves)
             beginnings.removeAll()
+            if closing { isClosed = true }
         }
     }
 

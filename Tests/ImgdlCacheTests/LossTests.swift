@@ -198,7 +198,7 @@ final class LossTests: StoreTestCase {
         let header = ImageHeader(format: .png, width: 10, height: 10, hasAlpha: true, isProgressive: false)
         let whole = PixelRectangle(x: 0, y: 0, width: 10, height: 10)
         let image = DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
-        try XCTUnwrap(cache.images).keep(image, DecodeOptions(), of: entry, key: key, since: nil)
+        try XCTUnwrap(cache.images).keep(image, DecodeOptions(), of: entry, key: key)
         XCTAssertEqual(try cache.statistics().imageEntries, 1)
         return entry
     }

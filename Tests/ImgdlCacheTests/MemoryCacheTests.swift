@@ -104,7 +104,7 @@ final class MemoryTierTests: XCTestCase {
             let varying = [VaryingField(name: "a", value: "\(i)")]
             let entry = StoredEntry(
                 id: EntryID(rawValue: Int64(i)), response: response(varying: varying), mark: ChangeMark())
-            tier.keep(image, DecodeOptions(), of: entry, key: "k", since: nil)
+            tier.keep(image, DecodeOptions(), of: entry, key: "k")
         }
         XCTAssertEqual(tier.entries("k").count, 32)
         XCTAssertEqual(tier.totals.count, 32)
@@ -166,7 +166,7 @@ final class ImageTierTests: XCTestCase {
             cache.put(key, bytes(10))
             let entry = try XCTUnwrap(cache.wait(key)).entry
             let picture = try image(100)
-            images.keep(picture, options, of: entry, key: key, since: nil)
+            images.keep(picture, options, of: entry, key: key)
             return (entry, picture)
         }
         let (a, picture) = try keep("a")
@@ -192,7 +192,7 @@ final class ImageTierTests: XCTestCase {
         XCTAssertNil(images.image(c.id, options))
         XCTAssertEqual(try cache.statistics().imageBytes, 0)
         // Too large for the whole tier.
-        images.keep(try image(1_000), options, of: c, key: "c", since: nil)
+        images.keep(try image(1_000), options, of: c, key: "c")
         XCTAssertNil(images.image(c.id, options))
     }
 }

@@ -154,24 +154,130 @@ final class OlderAnswerTests: StoreTestCase {
         XCTAssertEqual(log.all, [])
     }
 
-    /// It was decoded while its entry was removed.
-    func testAPictureOfWhatWasRemovedMeanwhileIsNotKept() throws {
-        configuration.maximumImageBytes = 1 << 20
-        let cache = try open()
-        let mark = cache.removalMark("k")
-        let writer = try XCTUnwrap(cache.write("k", older, since: mark))
-        XCTAssertTrue(finish(writer, bytes(100), older))
-        cache.remove(key: "k")
+    // MARK: Pictures
+
+    private func picture() throws -> DecodedImage {
         let pixels = try PixelBuffer(width: 1, height: 1, format: .rgba8)
         let header = ImageHeader(format: .png, width: 1, height: 1, hasAlpha: true, isProgressive: false)
-        let image = DecodedImage(
+        return DecodedImage(
             header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: 1, height: 1), isComplete: true)
-        let entry = StoredEntry(id: writer.id, response: older, mark: writer.mark)
-        let images = try XCTUnwrap(cache.images)
-        images.keep(image, DecodeOptions(), of: entry, key: "k", since: mark)
-        XCTAssertEqual(images.entries("k").count, 0)
-        images.keep(image, DecodeOptions(), of: entry, key: "k", since: cache.removalMark("k"))
-        XCTAssertEqual(images.entries("k").count, 1)
-        cache.close()
+    }
+
+    /// Each has something else under the key go.
+    private var losses: [(String, (Cache, EntryID) throws -> Void)] {
+        let content = bytes(100, seed: 2)
+        return [
+            ("removed by URL", { cache, _ in cache.remove(key: "k") }),
+            ("removed by itself", { cache, id in cache.remove(id) }),
+            ("cleared", { cache, _ in try cache.clear() }),
+            (
+                "not used for long",
+                { [clock] cache, _ in
+                    clock.advance(seconds: 10)
+                    try cache.removeOlder(than: 5)
+                }
+            ),
+            ("replaced in the same second", { [older] cache, _ in cache.put("k", content, older) }),
+            ("replaced", { [newer] cache, _ in cache.put("k", content, newer) }),
+            (
+                "replaced in the index, too",
+                { [newer] cache, _ in
+                    cache.put("k", content, newer)
+                    try cache.flush()
+                    cache.releaseMemory()
+                }
+            ),
+            ("closed", { cache, _ in cache.close() }),
+        ]
+    }
+
+    private func openAll() throws -> [Cache] {
+        configuration.maximumMemoryBytes = 0
+        configuration.maximumImageBytes = 1 << 20
+        var inMemory = CacheConfiguration()
+        inMemory.maximumMemoryBytes = 1 << 20
+        inMemory.maximumImageBytes = 1 << 20
+        return [try open(), try Cache(inMemory, clock: clock) { [log] in log.add($0) }]
+    }
+
+    /// It was decoded meanwhile.
+    func testAPictureOfWhatWentMeanwhileIsNotKept() throws {
+        for (name, lose) in losses {
+            for cache in try openAll() {
+                let images = try XCTUnwrap(cache.images)
+                try? cache.clear()
+                let writer = try XCTUnwrap(cache.write("k", older))
+                let stored = images.expect("k")
+                stored.areOf(new: StoredEntry(id: writer.id, response: older, mark: writer.mark))
+                XCTAssertTrue(finish(writer, bytes(100), older))
+                let found = images.expect("k")
+                found.areOf(found: try XCTUnwrap(cache.wait("k")).entry)
+                try lose(cache, writer.id)
+                for pictures in [stored, found] {
+                    pictures.keep(try picture(), DecodeOptions())
+                    XCTAssertEqual(images.entries("k").count, 0, name)
+                }
+                if name != "closed" {
+                    cache.put("k", bytes(100, seed: 3), newer)
+                    images.keep(try picture(), DecodeOptions(), of: try XCTUnwrap(cache.wait("k")).entry, key: "k")
+                    XCTAssertEqual(images.entries("k").count, 1, name)
+                }
+                cache.close()
+            }
+        }
+    }
+
+    /// It was found, and before anybody could say that pictures are made of it it went.
+    func testAPictureOfWhatWentWhileItWasLookedForIsNotKept() throws {
+        for (name, lose) in losses {
+            for cache in try openAll() {
+                let images = try XCTUnwrap(cache.images)
+                try? cache.clear()
+                cache.put("k", bytes(100), older)
+                let pictures = images.expect("k")
+                let entry = try XCTUnwrap(cache.wait("k")).entry
+                try lose(cache, entry.id)
+                pictures.areOf(found: entry)
+                pictures.keep(try picture(), DecodeOptions())
+                XCTAssertEqual(images.entries("k").count, 0, name)
+                cache.close()
+            }
+        }
+    }
+
+    /// Neither an older answer that is stored all the same, as of another variant, nor other keys.
+    func testAPictureOfWhatStaysIsKept() throws {
+        for cache in try openAll() {
+            let images = try XCTUnwrap(cache.images)
+            let pictures = images.expect("k")
+            let writer = try XCTUnwrap(cache.write("k", newer))
+            pictures.areOf(new: StoredEntry(id: writer.id, response: newer, mark: writer.mark))
+            XCTAssertTrue(finish(writer, bytes(100), newer))
+            var other = older
+            other.varying = [VaryingField(name: "accept", value: "image/png")]
+            cache.put("k", bytes(100), other)
+            cache.put("other", bytes(100), other)
+            cache.remove(key: "other")
+            cache.update(writer.id, response(at: 300))
+            pictures.keep(try picture(), DecodeOptions())
+            XCTAssertEqual(images.entries("k").map(\.response.responseTime), [300], "as it was validated meanwhile")
+            XCTAssertNotNil(images.image(writer.id, DecodeOptions()))
+            cache.close()
+        }
+    }
+
+    /// What nobody makes pictures of any more takes no room.
+    func testNothingIsExpectedForEver() throws {
+        let images = ImageTier(maximumBytes: 1 << 20, changes: SharedChanges())
+        for number in 0..<3 {
+            let pictures = images.expect("k\(number)")
+            if number > 0 {
+                let id = EntryID(rawValue: Int64(number))
+                pictures.areOf(new: StoredEntry(id: id, response: older, mark: ChangeMark()))
+                XCTAssertEqual(images.expectedCount, 1)
+            }
+            if number == 2 { images.remove(key: "k2") }
+        }
+        XCTAssertEqual(images.expectedCount, 0)
     }
 }

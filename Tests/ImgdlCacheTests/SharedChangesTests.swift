@@ -128,16 +128,16 @@ final class SharedChangesTests: StoreTestCase {
         let header = ImageHeader(format: .png, width: 10, height: 10, hasAlpha: true, isProgressive: false)
         let image = DecodedImage(
             header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: 10, height: 10), isComplete: true)
-        images.keep(image, DecodeOptions(), of: entry, key: "k", since: nil)
+        images.keep(image, DecodeOptions(), of: entry, key: "k")
         XCTAssertEqual(images.entries("k").map(\.id), [entry.id])
         try other.removeAndWait(key: "k")
         XCTAssertEqual(images.entries("k").count, 0)
         // Decoded from what was found before it was removed.
-        images.keep(image, DecodeOptions(), of: entry, key: "k", since: nil)
+        images.keep(image, DecodeOptions(), of: entry, key: "k")
         XCTAssertEqual(images.entries("k").count, 0)
         // Told in a file that has taken the place of the one of before.
         let second = try XCTUnwrap(find(one, "other")).entry
-        images.keep(image, DecodeOptions(), of: second, key: "other", since: nil)
+        images.keep(image, DecodeOptions(), of: second, key: "other")
         XCTAssertEqual(images.entries("other").map(\.id), [second.id])
         unlink(path + "/changes-1")
         let third = try open()

@@ -40,6 +40,8 @@ final class CacheExchange {
     var head: ResponseHead?
     /// What the transfer plays, or what has become of what it received.
     var entry: StoredEntry?
+    /// What is made of it, or of what is looked for.
+    var images: (any ExpectedImages)?
     /// The body that was stored when the exchange began, for who wants to hear only of a change.
     var snapshot: [BodySlice]?
     var snapshotCharge: MemoryCharge?
@@ -165,8 +167,9 @@ final class CacheExchange {
             response.isUndecodable = isUndecodable
             // Such as a part of another length than its Content-Range says.
             guard response.isSound else { return writer.abandon() }
-            guard writer.finish(response) else { return }
-            entry = StoredEntry(id: writer.id, response: response, mark: writer.mark)
+            let whole = StoredEntry(id: writer.id, response: response, mark: writer.mark)
+            images?.areOf(new: whole)
+            if writer.finish(response) { entry = whole } else { images = nil }
         case .broken:
             let beginning = head.flatMap {
                 ResumeRules.beginning(

@@ -28,6 +28,7 @@ extension Engine {
             compares: downloads.comparesWithStored(id), isQueued: !downloads.isRunning(id))
         guard let store else { return prompt(.found(id, number, choice, nil)) }
         if findPictures(id, number, transfer, exchange, store) { return }
+        if exchange.request.method == "GET" { exchange.images = store.images?.expect(exchange.key) }
         if let found = store.findInMemory(exchange.key, choice.chooseInMemory) {
             return prompt(.found(id, number, choice, found))
         }
@@ -89,6 +90,7 @@ extension Engine {
         switch (choice.takeDecision(), found) {
         case (.answer(_, let head, let outcome, let revalidated), let found?):
             exchange.entry = found.entry
+            exchange.images?.areOf(found: found.entry)
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
             play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
@@ -220,6 +222,7 @@ extension Engine {
         guard downloads.needsStoredBody(id), hasPictures != true else {
             return prompt(.found(id, number, choice, FoundEntry(entry: entry, body: [], isFromMemory: true)))
         }
+        exchange.images = store.images?.expect(exchange.key)
         let choose: @Sendable ([StoredEntry]) -> StoreChoice = { entries in
             entries.firstIndex { $0.id == entry.id }.map { .entry($0, withBody: true) } ?? .nothing
         }
@@ -245,6 +248,7 @@ extension Engine {
             return downloads.consulted(id, number, .forward(fallbackUntil: nil), now)
         }
         exchange.entry = replacement.entry
+        exchange.images?.areOf(found: found.entry)
         store?.use(replacement.entry.id)
         store?.count(storeOutcome(replacement.outcome, found, transfer))
         let head = CacheRules.head(of: replacement.entry, outcome: replacement.outcome, wallTime: clock.wallTime())

@@ -159,11 +159,10 @@ extension Engine {
 
     /// The picture may be handed out again.
     func keepPicture(_ image: DecodedImage, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
-        guard image.isComplete, let images = store?.images, let exchange = transfer.exchange,
-            let entry = exchange.entry, entry.response.extent == .whole,
+        guard image.isComplete, let exchange = transfer.exchange, exchange.entry?.response.extent == .whole,
             let options = downloads.decodeOptions(id, variant: variant),
             transfer.pictures[options] == nil, transfer.request.hooks?.kinds.contains(.transformBody) != true
         else { return }
-        images.keep(image, options, of: entry, key: exchange.key, since: exchange.removalMark)
+        exchange.images?.keep(image, options)
     }
 }

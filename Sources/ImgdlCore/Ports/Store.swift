@@ -85,7 +85,16 @@ package protocol ImageStore: AnyObject, Sendable {
     /// The newest responses under the key that have images here.
     func entries(_ key: String) -> [StoredEntry]
     func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage?
-    /// `since`: as of `Store.write`; nil: the entry was found.
-    func keep(
-        _ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String, since: RemovalMark?)
+    /// To be asked for before it is looked for what is stored under the key.
+    func expect(_ key: String) -> any ExpectedImages
+}
+
+/// Images that are made of one stored response, for as long as this lives: they are kept where it is still stored when they come,
+/// and nothing has taken its place. Threads: one after the other.
+package protocol ExpectedImages: AnyObject {
+    /// The one that was found when it was looked for. Not where something may have gone since.
+    func areOf(found entry: StoredEntry)
+    /// The one that is about to be stored: before it is.
+    func areOf(new entry: StoredEntry)
+    func keep(_ image: DecodedImage, _ options: DecodeOptions)
 }

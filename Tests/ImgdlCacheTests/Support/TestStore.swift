@@ -110,6 +110,15 @@ extension Cache {
     }
 }
 
+extension ImageStore {
+    /// Of what has been found.
+    func keep(_ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String) {
+        let images = expect(key)
+        images.areOf(found: entry)
+        images.keep(image, options)
+    }
+}
+
 /// What a folder and all that is in it take of the disk.
 func bytesOnDisk(_ path: String) -> Int64 {
     var status = stat()

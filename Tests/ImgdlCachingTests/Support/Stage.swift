@@ -21,8 +21,7 @@ class CachingTestCase: XCTestCase {
 
     override func tearDownWithError() throws {
         downloader.destroy()
-        store.cache.close()
-        if let directory { try FileManager.default.removeItem(atPath: directory) }
+        try removeDirectory()
     }
 
     /// With another cache, or settings of its own.
@@ -33,6 +32,22 @@ class CachingTestCase: XCTestCase {
         try openDownloader(change)
     }
 
+    /// With an empty cache that has so much memory for bodies.
+    func openAnew(onDisk: Bool, memory: Int64) throws {
+        downloader.destroy()
+        try removeDirectory()
+        if onDisk { directory = NSTemporaryDirectory() + "imgdl-caching-\(UUID().uuidString)" }
+        try openStore(memory: memory)
+        // Also where the test holds some of them.
+        try openDownloader { $0.decodeThreads = 4 }
+    }
+
+    private func removeDirectory() throws {
+        store?.cache.close()
+        if let directory { try FileManager.default.removeItem(atPath: directory) }
+        directory = nil
+    }
+
     /// As after a restart: what is on the disk is found there, and nothing else.
     func reopen() throws {
         try store.cache.flush()
@@ -41,9 +56,9 @@ class CachingTestCase: XCTestCase {
         try openDownloader { _ in }
     }
 
-    private func openStore() throws {
+    private func openStore(memory: Int64? = nil) throws {
         var cache = CacheConfiguration()
-        cache.maximumMemoryBytes = directory == nil ? 32 << 20 : 0
+        cache.maximumMemoryBytes = memory ?? (directory == nil ? 32 << 20 : 0)
         cache.maximumImageBytes = 32 << 20
         cache.directory = directory
         store?.cache.close()
