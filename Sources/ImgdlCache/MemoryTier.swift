@@ -118,7 +118,7 @@ final class MemoryTier: @unchecked Sendable {
             removed.isRefused =
                 isClosed || mark.map(changes.isOvertaken) ?? false
                 || others.contains { other in
-                    other.id != entry.id && entry.response.isOutdated(by: other.response, wallTime: wallTime)
+                    other.id != entry.id && entry.response.isOvertaken(by: other.response, wallTime: wallTime)
                 }
             if removed.isRefused { return removed }
             for other in others

@@ -18,7 +18,7 @@ extension StoredResponse {
     }
 
     /// Whether this is not stored, since that is there: the answer to a later question has come sooner.
-    func isOutdated(by other: StoredResponse, wallTime: Int64) -> Bool {
+    func isOvertaken(by other: StoredResponse, wallTime: Int64) -> Bool {
         other.replaces(self) && isOlder(than: other, wallTime: wallTime)
     }
 

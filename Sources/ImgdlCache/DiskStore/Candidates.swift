@@ -69,14 +69,14 @@ struct Candidates {
         for body in changes.bodies(key) {
             let entry = changes.latest(StoredEntry(id: body.id, response: body.response, mark: body.mark))
             // Another program was asked later, and has written it already.
-            if stored.contains(where: { entry.response.isOutdated(by: $0.entry.response, wallTime: wallTime) }) {
+            if stored.contains(where: { entry.response.isOvertaken(by: $0.entry.response, wallTime: wallTime) }) {
                 continue
             }
             append(
                 Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: body.time), uses, usedSince
             )
         }
-        for (row, entry) in stored where !changes.isOutdated(row, key: key) {
+        for (row, entry) in stored where !changes.wasRemoved(row, key: key) {
             let place = Place.file(checksum: row.checksum)
             append(
                 Candidate(entry: entry, place: place, storedTime: row.storedTime, usedTime: row.usedTime), uses,

@@ -162,7 +162,7 @@ final class DiskStore: @unchecked Sendable {
         let now = MonotonicClock().now()
         let memory = DiskCommand.memory(of: response, body.key)
         return lock.withLock {
-            if changes.isOvertaken(mark) || state.changes.isOutdated(response, body.key, wallTime: time) {
+            if changes.isOvertaken(mark) || state.changes.isOvertaken(response, body.key, wallTime: time) {
                 drop(body)
                 return false
             }

@@ -25,9 +25,9 @@ struct PendingChanges {
     }
 
     /// Whether something newer is on its way to the index.
-    func isOutdated(_ response: StoredResponse, _ key: String, wallTime: Int64) -> Bool {
+    func isOvertaken(_ response: StoredResponse, _ key: String, wallTime: Int64) -> Bool {
         bodies(key).contains { body in
-            response.isOutdated(by: updated[body.id]?.response ?? body.response, wallTime: wallTime)
+            response.isOvertaken(by: updated[body.id]?.response ?? body.response, wallTime: wallTime)
         }
     }
 
@@ -132,8 +132,8 @@ struct PendingChanges {
     /// Whether the index still says the truth about anything under the key.
     func hidesIndex(_ key: String) -> Bool { cleared != nil || removedKeys[key] != nil }
 
-    /// Whether it is older than what another program has removed.
-    func isOutdated(_ row: Index.Row, key: String) -> Bool {
+    /// Whether another program has removed it, with what had taken its place.
+    func wasRemoved(_ row: Index.Row, key: String) -> Bool {
         withdrawn[key]?.contains { $0.outdates(row) } ?? false
     }
 

@@ -149,7 +149,7 @@ final class Index {
         var replaced: [EntryID] = []
         var others: [EntryID] = []
         for row in try rows(key, damaged: { replaced.append($0) }) {
-            if entry.response.isOutdated(by: row.entry.response, wallTime: now) { return nil }
+            if entry.response.isOvertaken(by: row.entry.response, wallTime: now) { return nil }
             if entry.response.displaces(row.entry.response, wallTime: now) {
                 replaced.append(row.entry.id)
             } else {
