@@ -8,19 +8,20 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     let id: EntryID
     let mark: ChangeMark
     private let body: DiskBody?
-    private let removalMark: RemovalMark
+    private let requestMark: RequestMark
     /// nil: too long for the memory tier.
     private var kept: [BodySlice]?
     private var length: Int64 = 0
     private var hasEnded = false
 
-    init(_ cache: Cache, key: String, id: EntryID, body: DiskBody?, since removalMark: RemovalMark) {
+    init(_ cache: Cache, key: String, id: EntryID, _ mark: ChangeMark, body: DiskBody?, since requestMark: RequestMark)
+    {
         self.cache = cache
         self.key = key
         self.id = id
-        mark = cache.changes.mark(key, id)
+        self.mark = mark
         self.body = body
-        self.removalMark = removalMark
+        self.requestMark = requestMark
         kept = []
     }
 
@@ -57,6 +58,6 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         defer { kept = nil }
         return cache.stored(
             StoredEntry(id: id, response: response, mark: mark), key: key, slices: kept, body: body,
-            since: removalMark)
+            since: requestMark.removals)
     }
 }

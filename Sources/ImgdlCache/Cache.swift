@@ -97,18 +97,25 @@ package final class Cache: Store, @unchecked Sendable {
         disk.find(key, choose: choose, completion: completion)
     }
 
-    package func removalMark(_ key: String) -> RemovalMark { changes.removalMark(key) }
+    package func removalMark(_ key: String) -> RemovalMark {
+        isForked ? RemovalMark((first: 0, second: 0)) : changes.removalMark(key)
+    }
 
-    package func write(
-        _ key: String, _ response: StoredResponse, since mark: RemovalMark? = nil
-    ) -> (any StoreWriter)? {
+    package func requestMark(_ key: String) -> RequestMark {
+        // Without a disk memory knows everything.
+        let watch = isForked ? nil : disk?.meanwhile.watch(key)
+        return RequestMark(removalMark(key), changes.mark(key), watch: watch)
+    }
+
+    package func write(_ key: String, _ response: StoredResponse, since request: RequestMark) -> (any StoreWriter)? {
         if isForked { return nil }
         let id: EntryID? = lock.withLock { isClosed ? nil : numbers.next(wallTime: wallTime) }
         guard let id else { return nil }
-        let body = disk?.begin(id, key)
+        let mark = changes.mark(key, id, since: request)
+        let body = disk?.begin(id, key, mark, since: request.removals)
         // Neither would keep it.
         if body == nil, memory.maximumBodyBytes == 0 { return nil }
-        return BodyWriter(self, key: key, id: id, body: body, since: mark ?? removalMark(key))
+        return BodyWriter(self, key: key, id: id, mark, body: body, since: request)
     }
 
     package func update(_ id: EntryID, _ response: StoredResponse) {
@@ -171,9 +178,11 @@ package final class Cache: Store, @unchecked Sendable {
     func stored(
         _ entry: StoredEntry, key: String, slices: [BodySlice]?, body: DiskBody?, since mark: RemovalMark
     ) -> Bool {
+        // What others have changed meanwhile may be newer: the index knows, and memory asks it.
+        let slices = changes.isCurrent(entry.mark) ? slices : nil
         guard !lock.withLock({ isClosed }) else { return false }
         // First the disk: who finds nothing in memory must find it there.
-        if let disk, let body, !disk.finish(body, entry.response, slices: slices, since: mark) { return false }
+        if let disk, let body, !disk.finish(body, entry.response, slices: slices) { return false }
         let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime, since: mark)
         guard !removed.isRefused else { return false }
         if disk == nil { lock.withLock { counts.stored += 1 } }

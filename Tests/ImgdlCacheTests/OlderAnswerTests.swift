@@ -62,6 +62,91 @@ final class OlderAnswerTests: StoreTestCase {
         cache.close()
     }
 
+    /// Nothing but the index knows the newer one by then: it was evicted, or is too long for memory.
+    func testAnOlderAnswerIsNotServedFromMemoryBesideOneInTheIndex() throws {
+        configuration.maximumMemoryBytes = 10_000
+        configuration.maximumImageBytes = 1 << 20
+        for newerCount in [100, 8_000] {
+            let cache = try open()
+            let slow = try XCTUnwrap(cache.write("k", older))
+            cache.put("k", bytes(newerCount, seed: 2), newer)
+            try cache.flush()
+            cache.releaseMemory()
+            let pictures = try XCTUnwrap(cache.images).expect("k")
+            pictures.areOf(new: StoredEntry(id: slow.id, response: older, mark: slow.mark))
+            XCTAssertFalse(finish(slow, bytes(100, seed: 1), older))
+            XCTAssertNil(inMemory(cache))
+            XCTAssertEqual(content(cache), bytes(newerCount, seed: 2))
+            try cache.flush()
+            XCTAssertEqual(content(cache), bytes(newerCount, seed: 2))
+            let statistics = try cache.statistics()
+            XCTAssertEqual([statistics.stored, statistics.notStored, statistics.entries], [1, 0, 1])
+            try cache.clear()
+            cache.close()
+        }
+    }
+
+    /// Another program has written the newer one, before the older one's head came or after.
+    func testAnOlderAnswerIsNotServedFromMemoryBesideAnotherProgramsInTheIndex() throws {
+        configuration.maximumMemoryBytes = 1 << 20
+        configuration.maximumImageBytes = 1 << 20
+        for isBeforeItsHead in [true, false] {
+            let (one, other) = (try open(), try open())
+            for cache in [one, other] { try cache.flush() }
+            let mark = one.requestMark("k")
+            let early = isBeforeItsHead ? nil : one.write("k", older, since: mark)
+            other.put("k", bytes(100, seed: 2), newer)
+            try other.flush()
+            let slow = try XCTUnwrap(early ?? one.write("k", older, since: mark))
+            let images = try XCTUnwrap(one.images)
+            let pictures = images.expect("k")
+            pictures.areOf(new: StoredEntry(id: slow.id, response: older, mark: slow.mark))
+            _ = finish(slow, bytes(100, seed: 1), older)
+            pictures.keep(try picture(), DecodeOptions())
+            for round in ["while it waits", "afterwards"] {
+                XCTAssertNotEqual(inMemory(one), bytes(100, seed: 1), round)
+                XCTAssertEqual(images.entries("k").count, 0, round)
+                XCTAssertEqual(content(one), bytes(100, seed: 2), round)
+                try one.flush()
+            }
+            try one.clear()
+            for cache in [one, other] { cache.close() }
+        }
+        XCTAssertEqual(log.all, [])
+    }
+
+    /// As soon as it is whole: nothing else has come for it meanwhile, or memory knows what has.
+    func testWhatNothingHasOvertakenIsInMemoryAtOnce() throws {
+        configuration.maximumMemoryBytes = 1 << 20
+        let cache = try open()
+        cache.put("k", bytes(100, seed: 1), older)
+        XCTAssertEqual(inMemory(cache), bytes(100, seed: 1))
+        let slow = try XCTUnwrap(cache.write("k", newer))
+        cache.put("k", bytes(100, seed: 3), older)
+        XCTAssertEqual(inMemory(cache), bytes(100, seed: 3))
+        cache.put("other", bytes(100), newer)
+        try cache.flush()
+        cache.releaseMemory()
+        XCTAssertTrue(finish(slow, bytes(100, seed: 2), newer))
+        XCTAssertEqual(inMemory(cache), bytes(100, seed: 2))
+        try cache.flush()
+        XCTAssertEqual(content(cache), bytes(100, seed: 2))
+        cache.close()
+    }
+
+    /// What nobody waits for any more is not noted.
+    func testNothingIsNotedForEver() throws {
+        let cache = try open()
+        for _ in 0..<2 {
+            let writers = (0..<40).compactMap { cache.write("k\($0 % 2)", $0 < 20 ? older : newer) }
+            for writer in writers { _ = finish(writer, bytes(10), newer) }
+            XCTAssertEqual(cache.disk?.meanwhile.keyCount, 2)
+        }
+        XCTAssertEqual(cache.disk?.meanwhile.keyCount, 0)
+        try cache.flush()
+        cache.close()
+    }
+
     func testANewerAnswerOfAnotherProgramIsSeenWhenItIsWritten() throws {
         for memory in [0, 1 << 20] as [Int64] {
             configuration.maximumMemoryBytes = memory
@@ -115,8 +200,8 @@ final class OlderAnswerTests: StoreTestCase {
     // MARK: Removals
 
     private func check(_ cache: Cache, _ name: String, _ remove: () throws -> Void) throws {
-        let mark = cache.removalMark("k")
-        let otherMark = cache.removalMark("other")
+        let mark = cache.requestMark("k")
+        let otherMark = cache.requestMark("other")
         try remove()
         let slow = try XCTUnwrap(cache.write("k", older, since: mark))
         XCTAssertFalse(finish(slow, bytes(100, seed: 1), older), name)

@@ -12,6 +12,8 @@ final class DiskBody: @unchecked Sendable {
     let id: EntryID
     let key: String
     let mark: ChangeMark
+    /// Removals before its request was sent.
+    let removalMark: RemovalMark
 
     // Under the store's lock.
     var isGivenUp = false
@@ -27,8 +29,6 @@ final class DiskBody: @unchecked Sendable {
     var length: Int64 = 0
     var state = State.writing
     var number: Int64 = 0
-    /// Removals before its request was sent.
-    var removalMark = RemovalMark((first: 0, second: 0))
     /// When its last byte came, in seconds since 1970.
     var time: Int64 = 0
     var response = StoredResponse(
@@ -51,10 +51,11 @@ final class DiskBody: @unchecked Sendable {
     /// Whether that is of an earlier second, and would have gone for it.
     func outdates(_ row: Index.Row) -> Bool { response.replaces(row.entry.response) && row.storedTime < time }
 
-    init(id: EntryID, key: String, mark: ChangeMark) {
+    init(id: EntryID, key: String, mark: ChangeMark, removalMark: RemovalMark) {
         self.id = id
         self.key = key
         self.mark = mark
+        self.removalMark = removalMark
     }
 }
 

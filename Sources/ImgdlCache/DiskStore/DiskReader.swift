@@ -168,7 +168,9 @@ final class DiskReader {
 
     /// What was read may be asked for again. `number`: of the last change when it was looked for.
     private func remember(_ entry: StoredEntry, _ slices: [BodySlice], _ key: String, _ number: Int64) {
-        guard entry.response.bodyLength <= store.memory.maximumBodyBytes else { return }
+        guard entry.response.bodyLength <= store.memory.maximumBodyBytes, store.changes.isCurrent(entry.mark) else {
+            return
+        }
         _ = store.memory.insert(entry, key: key, body: slices, wallTime: store.clock.wallTime())
         // Who removes tells the disk first: it may have found nothing in memory a moment ago.
         if store.withState({ $0.changes.lastNumber }) != number { store.memory.remove(entry.id) }

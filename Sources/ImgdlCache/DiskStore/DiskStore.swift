@@ -13,6 +13,7 @@ final class DiskStore: @unchecked Sendable {
     let changes: SharedChanges
     let memory: MemoryTier
     let images: ImageTier?
+    let meanwhile = StoredMeanwhile()
     let events: @Sendable (CacheEvent) -> Void
 
     private let lock = Lock()
@@ -112,7 +113,7 @@ final class DiskStore: @unchecked Sendable {
     // MARK: Bodies
 
     /// nil: the disk does not work, or not yet again.
-    func begin(_ id: EntryID, _ key: String) -> DiskBody? {
+    func begin(_ id: EntryID, _ key: String, _ mark: ChangeMark, since removalMark: RemovalMark) -> DiskBody? {
         lock.withLock {
             guard !state.isClosing else { return nil }
             guard state.isWritable || state.isOpening else {
@@ -120,7 +121,7 @@ final class DiskStore: @unchecked Sendable {
                 tryAgainIfDue()
                 return nil
             }
-            return DiskBody(id: id, key: key, mark: changes.mark(key, id))
+            return DiskBody(id: id, key: key, mark: mark, removalMark: removalMark)
         }
     }
 
@@ -155,14 +156,14 @@ final class DiskStore: @unchecked Sendable {
     }
 
     /// `slices`: the whole body, when somebody else keeps it in memory anyway. False: as of `Cache.stored`.
-    func finish(
-        _ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?, since mark: RemovalMark
-    ) -> Bool {
+    func finish(_ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?) -> Bool {
         let time = clock.wallTime()
         let now = MonotonicClock().now()
         let memory = DiskCommand.memory(of: response, body.key)
         return lock.withLock {
-            if changes.isOvertaken(mark) || state.changes.isOvertaken(response, body.key, wallTime: time) {
+            if changes.isOvertaken(body.removalMark) || state.changes.isOvertaken(response, body.key, wallTime: time)
+                || meanwhile.hasOvertaken(response, body.key, wallTime: time)
+            {
                 drop(body)
                 return false
             }
@@ -174,7 +175,7 @@ final class DiskStore: @unchecked Sendable {
             state.waitingBodies += 1
             body.slices = slices
             body.time = time
-            body.removalMark = mark
+            meanwhile.add(response, body.key, wallTime: time)
             let number = state.changes.insert(body, response, wallTime: time)
             post(.change(.insert(body), number: number, memory: memory))
             return true

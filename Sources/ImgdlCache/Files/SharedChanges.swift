@@ -79,6 +79,20 @@ final class SharedChanges: @unchecked Sendable {
         return mark
     }
 
+    /// The same, never current where others have changed something under the key since the request was sent.
+    func mark(_ key: String, _ id: EntryID, since request: RequestMark) -> ChangeMark {
+        let mark = mark(key, id)
+        return isCurrent(request.changes) ? mark : .never
+    }
+
+    /// Of all that is under the key.
+    func mark(_ key: String) -> ChangeMark {
+        let bucket = Self.bucket(Self.hash(key))
+        var mark = ChangeMark(key: bucket, id: bucket)
+        mark.seen = seen(mark) ?? .max
+        return mark
+    }
+
     /// Nobody else has changed anything about it.
     @inline(__always) func isCurrent(_ mark: ChangeMark) -> Bool { mark.seen == seen(mark) }
 

@@ -10,7 +10,7 @@ extension Index {
 
         /// With a mark that is never current.
         var unmarked: Row {
-            let entry = StoredEntry(id: entry.id, response: entry.response, mark: ChangeMark(seen: .max))
+            let entry = StoredEntry(id: entry.id, response: entry.response, mark: .never)
             return Row(entry: entry, checksum: checksum, storedTime: storedTime, usedTime: usedTime)
         }
     }

@@ -31,8 +31,10 @@ final class CacheExchange {
     var replacement: Replacement?
     /// The context in which the request was sent; nil: its answer is not stored.
     var context: StoredContext?
-    /// What had been removed when the request was sent; nil: it was not sent.
-    private(set) var removalMark: RemovalMark?
+    /// What the store knew when the request was sent; nil: it was not sent, or there is none.
+    private var requestMark: RequestMark?
+    /// What had been removed before it was looked for what is stored; nil: there is no store.
+    private let removalMark: RemovalMark?
     /// Seconds since 1970.
     var requestTime: Int64 = 0
     var responseTime: Int64 = 0
@@ -53,9 +55,10 @@ final class CacheExchange {
     /// A decoder has found no whole picture in what comes.
     private var isUndecodable = false
 
-    init(key: String, _ question: CacheQuestion) {
+    init(key: String, _ question: CacheQuestion, _ store: (any Store)?) {
         self.key = key
         self.question = question
+        removalMark = store?.removalMark(key)
     }
 
     deinit { writer?.abandon() }
@@ -93,7 +96,9 @@ final class CacheExchange {
     /// The request is sent, or sent again.
     func begin(_ wallTime: Int64, _ context: StoredContext?, _ store: (any Store)?) {
         self.context = context
-        removalMark = store?.removalMark(key)
+        requestMark = store?.requestMark(key)
+        // What was found goes into what is stored.
+        if case .resume = plan, let removalMark { requestMark?.removals = removalMark }
         requestTime = wallTime
         head = nil
         end = nil
@@ -111,13 +116,13 @@ final class CacheExchange {
 
     /// Begins to store the response; true when its body is wanted.
     func beginWriting(_ store: any Store, isRedirect: Bool) -> Bool {
-        guard writer == nil, entry == nil, request.method == "GET", let head else { return false }
+        guard writer == nil, entry == nil, request.method == "GET", let head, let requestMark else { return false }
         if case .fetch(stores: false) = plan { return false }
         guard
             var response = CacheRules.stored(
                 requestSent, head, requestTime: requestTime, responseTime: responseTime)
         else { return false }
-        let writer = store.write(key, response, since: removalMark)
+        let writer = store.write(key, response, since: requestMark)
         guard isRedirect else {
             self.writer = writer
             stored = response

@@ -21,7 +21,7 @@ extension Engine {
     private func lookUp(_ id: TransferID, _ number: UInt64, _ transfer: ActiveTransfer) {
         transfer.exchange = nil
         let question = cacheQuestion(id, transfer)
-        let exchange = CacheExchange(key: transfer.url.cacheKey, question)
+        let exchange = CacheExchange(key: transfer.url.cacheKey, question, store)
         transfer.exchange = exchange
         let choice = CacheChoice(
             question, wallTime: clock.wallTime(), needsBody: downloads.needsStoredBody(id),

@@ -11,6 +11,9 @@ package struct ChangeMark: Equatable, Sendable {
     package var id: UInt32
     package var seen: UInt64
 
+    /// Something has been changed in any case.
+    package static let never = ChangeMark(seen: .max)
+
     package init(key: UInt32 = 0, id: UInt32 = 0, seen: UInt64 = 0) {
         self.key = key
         self.id = id
@@ -34,6 +37,21 @@ package struct RemovalMark: Sendable {
     package var others = Counts()
 
     package init(_ buckets: (first: Int, second: Int)) { self.buckets = buckets }
+}
+
+/// What a store knew of a key when a request for it was sent; the store's own business.
+package struct RequestMark: Sendable {
+    package var removals: RemovalMark
+    /// Of the key alone.
+    package let changes: ChangeMark
+    /// While somebody has it the store notes what takes the answer over.
+    private let watch: (any AnyObject & Sendable)?
+
+    package init(_ removals: RemovalMark, _ changes: ChangeMark, watch: (any AnyObject & Sendable)?) {
+        self.removals = removals
+        self.changes = changes
+        self.watch = watch
+    }
 }
 
 /// A stored response under its name. What its fields say is read out of them once, when it is first asked about, and kept

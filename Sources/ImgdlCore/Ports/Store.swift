@@ -18,10 +18,12 @@ package protocol Store: AnyObject, Sendable {
     /// Begins to store a body, in place of an entry with the same varying fields once it is finished. nil: nothing is stored
     /// now. Readers see it when it is finished and whole.
     /// `since`: from before the request was sent. What was removed since, by whichever program, is not stored again by an
-    /// answer that began before. nil: from now.
-    func write(_ key: String, _ response: StoredResponse, since: RemovalMark?) -> (any StoreWriter)?
+    /// answer that began before; nor does this answer where what has come since is newer.
+    func write(_ key: String, _ response: StoredResponse, since: RequestMark) -> (any StoreWriter)?
 
     /// To be asked for before a request is sent.
+    func requestMark(_ key: String) -> RequestMark
+    /// The first part of it: to be asked for before it is looked for what the answer may go on from.
     func removalMark(_ key: String) -> RemovalMark
 
     /// Metadata that a validation has changed, of the same body (RFC 9111 section 4.3.4).

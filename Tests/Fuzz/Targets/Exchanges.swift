@@ -129,7 +129,7 @@ private final class Client {
     private func store(_ request: CacheRequest, _ head: ResponseHead, _ body: [UInt8]) {
         let time = clock.seconds
         guard var response = CacheRules.stored(request, head, requestTime: time, responseTime: time),
-            let writer = cache.write("k", response)
+            let writer = cache.write("k", response, since: cache.requestMark("k"))
         else { return }
         var collected = Body(expected: Int64(body.count))
         guard body.withUnsafeBytes({ collected.append($0) }) else { return writer.abandon() }

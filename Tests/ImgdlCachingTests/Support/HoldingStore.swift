@@ -10,6 +10,7 @@ final class HoldingStore: Store, @unchecked Sendable {
     private var isHolding = false
     private var held: [() -> Void] = []
     private var finds = 0
+    private var interruption: ((FoundEntry?) -> Void)?
 
     init(_ cache: Cache) {
         self.cache = cache
@@ -27,6 +28,9 @@ final class HoldingStore: Store, @unchecked Sendable {
         }
         for answer in waiting { answer() }
     }
+
+    /// Runs between a look-up of the whole store and its answer, each time.
+    func interrupt(_ body: @escaping (FoundEntry?) -> Void) { lock.withLock { interruption = body } }
 
     /// Look-ups so far, of whatever kind.
     var findCount: Int { lock.withLock { finds } }
@@ -58,13 +62,18 @@ final class HoldingStore: Store, @unchecked Sendable {
             changed.broadcast()
             return true
         }
-        if !isHeld { cache.find(key, choose: choose, completion: completion) }
+        if isHeld { return }
+        cache.find(key, choose: choose) { found in
+            self.lock.withLock { self.interruption }?(found)
+            completion(found)
+        }
     }
 
-    func write(_ key: String, _ response: StoredResponse, since: RemovalMark?) -> (any StoreWriter)? {
+    func write(_ key: String, _ response: StoredResponse, since: RequestMark) -> (any StoreWriter)? {
         cache.write(key, response, since: since)
     }
 
+    func requestMark(_ key: String) -> RequestMark { cache.requestMark(key) }
     func removalMark(_ key: String) -> RemovalMark { cache.removalMark(key) }
     func update(_ id: EntryID, _ response: StoredResponse) { cache.update(id, response) }
     func use(_ id: EntryID) { cache.use(id) }

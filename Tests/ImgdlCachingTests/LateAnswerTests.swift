@@ -1,0 +1,55 @@
+import ImgdlCache
+import XCTest
+
+@testable import ImgdlCore
+
+/// Issue 20: an answer that another has overtaken on its way is given to who asked, and to nobody else.
+final class LateAnswerTests: CachingTestCase {
+    private func reply(_ version: String, seconds: String) -> Reply {
+        let fields = [("Cache-Control", "max-age=60"), ("Date", "Fri, 15 Jan 2027 07:59:\(seconds) GMT")]
+        return Reply(200, fields + [("X-Version", version)], Array(version.utf8))
+    }
+
+    /// The newer one is in the index alone when the older one comes.
+    func testAnOlderAnswerIsNotServedFromMemory() throws {
+        try openAnew(onDisk: true, memory: 32 << 20)
+        network.answers { _ in nil }
+        let slow = try start("/a", .reload)
+        let first = try network.exchange(0)
+        let fast = try start("/a", .reload, fields: [HeaderField("X-Request-Id", "2")])
+        try network.exchange(1).answer(reply("newer", seconds: "30"))
+        XCTAssertEqual(try end(fast).bytes, Array("newer".utf8))
+        try store.cache.flush()
+        store.cache.releaseMemory()
+        first.answer(reply("older", seconds: "20"))
+        XCTAssertEqual(try end(slow).bytes, Array("older".utf8), "who asked gets it")
+        for mode in [CacheMode.use, .only, .use] {
+            XCTAssertEqual(try get("/a", mode).field("X-Version"), "newer")
+        }
+        XCTAssertEqual(network.count, 2)
+    }
+
+    /// It was found before it was removed: what goes on from it is not stored.
+    func testABeginningThatWasRemovedIsNotStoredAgain() throws {
+        let key = testURL("https://a.example/a").cacheKey
+        let whole = [UInt8](repeating: 7, count: 20_000)
+        let fields = [("ETag", "\"1\""), ("Cache-Control", "max-age=60")]
+        network.answers { request in
+            guard request.fields.first(named: "Range") != nil else {
+                return Reply(200, fields, whole).cut(after: 17_000)
+            }
+            return Reply(206, fields + [("Content-Range", "bytes 17000-19999/20000")], Array(whole[17_000...]))
+        }
+        for removes in [false, true] {
+            try openAnew(onDisk: true, memory: 32 << 20)
+            XCTAssertEqual(try get("/a").code, .truncated)
+            let cache = store.cache
+            // First it is looked for what it waits for, then for its bytes.
+            store.interrupt { if removes, $0?.body.isEmpty == false { cache.remove(key: key) } }
+            let resumed = try get("/a")
+            XCTAssertEqual(resumed.outcome, .resumed)
+            XCTAssertEqual(resumed.bytes, whole, "who asked gets it")
+            XCTAssertEqual(try get("/a", .only).code, removes ? .notCached : .ok)
+        }
+    }
+}
