@@ -800,9 +800,10 @@ typedef struct imgdl_request {
                                          /* IMGDL_ERROR_TLS_FAILED before anything is asked, whatever its URL. A     */
                                          /* process holds the same bytes once, however many requests name them, and  */
                                          /* 128 MiB of different ones: more is IMGDL_ERROR_OUT_OF_MEMORY             */
-    const char *client_certificate;      /* a file in PEM                                                            */
+    const char *client_certificate;      /* a file in PEM. It, its key and the password are tried then, too: a key   */
+                                         /* that is another's, or that the password does not open, cannot be used    */
     const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */
-    const char *client_key_password;
+    const char *client_key_password;     /* of a key that is encrypted; nobody is asked for one                      */
     const char *pinned_public_key;       /* "sha256//BASE64", several with ; between them                            */
     imgdl_hooks *hooks;                  /* in place of the downloader's; section 9                                  */
     double scale_factor;                 /* 0: as the URL says (@2x), else 1                                         */
@@ -1015,9 +1016,9 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor,
  *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate,
- *  client_key or cookie_file cannot be used, private addresses denied behind a proxy), INVALID_URL (proxy), OUT_OF_MEMORY
- *  (threads, descriptors, or certificates and keys of more than 128 MiB in the process: imgdl_request.ca_file), SHUT_DOWN
- *  (the process exits). Since 1.0. */
+ *  client_key, client_key_password or cookie_file cannot be used, private addresses denied behind a proxy), INVALID_URL
+ *  (proxy), OUT_OF_MEMORY (threads, descriptors, or certificates and keys of more than 128 MiB in the process:
+ *  imgdl_request.ca_file), SHUT_DOWN (the process exits). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:

@@ -37,6 +37,7 @@ package enum FileDigest {
         let lock = Lock()
         var digests: [State: [UInt8]] = [:]
         var held = HeldContents()
+        var pairs: [ClientPair.Mark: ccurl_pair_finding] = [:]
     }
 
     private static let known = Known()
@@ -106,5 +107,20 @@ package enum FileDigest {
         withExtendedLifetime(read) {}
         guard let held else { throw .outOfMemory }
         return held
+    }
+
+    // MARK: With what two of them are together
+
+    /// Finding about a pair: `look` is asked by whoever wants to know it first, or by several at the same time.
+    static func finding(of pair: ClientPair.Mark, _ look: () -> ccurl_pair_finding) -> ccurl_pair_finding {
+        if let found = known.lock.withLock({ known.pairs[pair] }) { return found }
+        let found = look()
+        // For want of memory nothing was found.
+        guard found != CCURL_PAIR_UNKNOWN else { return found }
+        known.lock.withLock {
+            if known.pairs.count >= maximumKnown { known.pairs = [:] }
+            known.pairs[pair] = found
+        }
+        return found
     }
 }

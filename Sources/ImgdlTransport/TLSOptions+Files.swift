@@ -1,3 +1,4 @@
+import CCurl
 import ImgdlCore
 
 extension TLSOptions {
@@ -58,6 +59,29 @@ extension TLSOptions {
         let complaint = TrustFile.complaint(
             about: certificate, of: clientCertificate, option: "client_certificate", .privateKey)
         if clientKey == nil, let complaint { throw .file("\(complaint), and there is no client_key") }
+        let pair = ClientPair(certificate: certificate, key: key, password: clientKeyPassword)
+        if let words = Self.complaint(pair.finding, certificate: clientCertificate, key: clientKey, clientKeyPassword) {
+            throw .file(words)
+        }
+    }
+
+    private static func complaint(
+        _ finding: ccurl_pair_finding, certificate: String, key: String?, _ password: String?
+    ) -> String? {
+        let cause: String
+        switch finding {
+        case CCURL_PAIR_CERTIFICATE_BROKEN:
+            return TrustFile.cannotBeUsed(certificate, "client_certificate", "a certificate in it is broken")
+        case CCURL_PAIR_KEY_BROKEN: cause = "the key in it is broken"
+        case CCURL_PAIR_KEY_UNKNOWN: cause = "its key has a format or a cipher that OpenSSL does not take"
+        case CCURL_PAIR_KEY_LOCKED where password == nil:
+            cause = "its key is encrypted, and there is no client_key_password"
+        case CCURL_PAIR_KEY_LOCKED: cause = "client_key_password is not the password of its key"
+        case CCURL_PAIR_KEY_OF_ANOTHER where key == nil: cause = "its key is not that of its certificate"
+        case CCURL_PAIR_KEY_OF_ANOTHER: cause = "its key is not that of client_certificate “\(certificate)”"
+        default: return nil
+        }
+        return TrustFile.cannotBeUsed(key ?? certificate, key == nil ? "client_certificate" : "client_key", cause)
     }
 
     /// Whether a text is one or more digests of SHA-256 in base 64, with semicolons between them: curl takes what is

@@ -240,6 +240,20 @@ final class NetworkOptionTests: DownloaderTestCase {
                 "client_key “\(letter)” cannot be used: it holds no key in PEM"
             ),
             (client.certificate, missing, nil, "client_key “\(missing)” cannot be read: No such file or directory"),
+            (
+                broken, client.key, nil,
+                "client_certificate “\(broken)” cannot be used: a certificate in it is broken"
+            ),
+            (
+                client.certificate, client.encryptedKey, nil,
+                "client_key “\(client.encryptedKey)” cannot be used: its key is encrypted, and there is no "
+                    + "client_key_password"
+            ),
+            (
+                client.certificate, authority.stranger.key, authority.file,
+                "client_key “\(authority.stranger.key)” cannot be used: its key is not that of client_certificate "
+                    + "“\(client.certificate)”"
+            ),
         ]
         let served = picture("rgba.png")
         for url in [served, "https://127.0.0.1:1/a.png", "https://nothing.invalid/a.png"] {
@@ -259,6 +273,7 @@ final class NetworkOptionTests: DownloaderTestCase {
             $0.ca_file = self.text(authority.file)
             $0.client_certificate = self.text(client.certificate)
             $0.client_key = self.text(client.encryptedKey)
+            $0.client_key_password = self.text(client.passphrase)
         }
         assertEnds(good, "IMGDL_OK")
     }

@@ -6,6 +6,20 @@ import XCTest
 /// Every option out of range is refused before anything is asked, with a code of its own, and nothing is lost: the
 /// downloader goes on.
 final class OptionTests: DownloaderTestCase {
+    private var strings: [UnsafeMutablePointer<CChar>] = []
+
+    private func text(_ string: String?) -> UnsafePointer<CChar>? {
+        guard let string, let copy = strdup(string) else { return nil }
+        strings.append(copy)
+        return UnsafePointer(copy)
+    }
+
+    override func tearDown() async throws {
+        try await super.tearDown()
+        for string in strings { free(string) }
+        strings = []
+    }
+
     func testRequestOptionsOutOfRange() {
         let cases: [(String, Int, (inout imgdl_request) -> Void)] = [
             ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 12 }),
@@ -159,17 +173,37 @@ final class OptionTests: DownloaderTestCase {
         assertClientFile("client_certificate", certificate: client.key, key: client.key, "no certificate in PEM")
         assertClientFile("client_key", certificate: client.certificate, key: client.certificate, "no key in PEM")
         assertClientFile("client_certificate", certificate: client.certificate, key: nil, "there is no client_key")
-        client.certificate.withCString { certificate in
-            for key in [client.key, client.encryptedKey] {
-                key.withCString { key in
-                    replaceDownloader {
-                        $0.client_certificate = certificate
-                        $0.client_key = key
-                    }
-                }
-            }
+        let (broken, both) = (folder.appendingPathComponent("broken").path, folder.appendingPathComponent("both").path)
+        let block = "-----BEGIN %@-----\nbm8gREVSIGF0IGFsbA==\n-----END %@-----\n"
+        try ["CERTIFICATE", "PRIVATE KEY"].map { block.replacingOccurrences(of: "%@", with: $0) }.joined()
+            .write(toFile: broken, atomically: true, encoding: .utf8)
+        try [client.certificate, authority.stranger.key].map { try String(contentsOfFile: $0, encoding: .utf8) }
+            .joined().write(toFile: both, atomically: true, encoding: .utf8)
+        typealias Case = (option: String, certificate: String, key: String?, password: String?, cause: String)
+        let locked = client.encryptedKey
+        let cases: [Case] = [
+            ("client_certificate", broken, client.key, nil, "cannot be used: a certificate in it is broken"),
+            ("client_key", client.certificate, broken, nil, "cannot be used: the key in it is broken"),
+            ("client_key", client.certificate, locked, nil, "is encrypted, and there is no client_key_password"),
+            ("client_key", client.certificate, locked, "wrong", "client_key_password is not the password of its key"),
+            ("client_key", client.certificate, locked, "", "client_key_password is not the password of its key"),
+            (
+                "client_key", client.certificate, authority.stranger.key, nil,
+                "its key is not that of client_certificate “\(client.certificate)”"
+            ), ("client_certificate", both, nil, nil, "its key is not that of its certificate"),
+        ]
+        for each in cases {
+            assertClientFile(
+                each.option, certificate: each.certificate, key: each.key, password: each.password, each.cause)
         }
-        assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
+        for (key, password) in [(client.key, nil), (client.key, "of no use"), (locked, client.passphrase)] {
+            replaceDownloader {
+                $0.client_certificate = self.text(client.certificate)
+                $0.client_key = self.text(key)
+                $0.client_key_password = self.text(password)
+            }
+            assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
+        }
     }
 
     /// What is no file, or can never become one.
@@ -196,15 +230,13 @@ final class OptionTests: DownloaderTestCase {
     }
 
     private func assertClientFile(
-        _ option: String, certificate: String, key: String?, _ cause: String, line: UInt = #line
+        _ option: String, certificate: String, key: String?, password: String? = nil, _ cause: String,
+        line: UInt = #line
     ) {
-        certificate.withCString { certificate in
-            key.withCString { key in
-                assertConfigRefused(option, IMGDL_ERROR_INVALID_OPERATION, line: line) {
-                    $0.client_certificate = certificate
-                    $0.client_key = key
-                }
-            }
+        assertConfigRefused(option, IMGDL_ERROR_INVALID_OPERATION, line: line) {
+            $0.client_certificate = text(certificate)
+            $0.client_key = text(key)
+            $0.client_key_password = text(password)
         }
         let file = option == "client_key" ? key ?? "" : certificate
         assertLastError("\(option) “\(file)”", cause, line: line)

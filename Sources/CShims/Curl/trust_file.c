@@ -22,6 +22,13 @@ static int no_password(char *buffer, int size, int writes, void *context)
     return 0;
 }
 
+/* Where no further block was found, and none is broken. */
+static bool is_at_end(void)
+{
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+}
+
 static int count_certificates(BIO *file)
 {
     STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(file, NULL, no_password, NULL);
@@ -42,8 +49,7 @@ static int count_lists(BIO *file)
         X509_CRL_free(list);
         count++;
     }
-    unsigned long error = ERR_peek_last_error();
-    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE ? count : -1;
+    return is_at_end() ? count : -1;
 }
 
 static bool is_certificate(const char *name)
@@ -74,8 +80,7 @@ static int find_block(BIO *file, bool (*is_wanted)(const char *name))
     }
     if (is_found)
         return 1;
-    unsigned long error = ERR_peek_last_error();
-    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE ? 0 : -1;
+    return is_at_end() ? 0 : -1;
 }
 
 static int count_kind(BIO *file, enum ccurl_pem_kind kind)
@@ -104,6 +109,96 @@ int ccurl_count_in_file(const void *bytes, size_t size, enum ccurl_pem_kind kind
     BIO_free(file);
     ERR_pop_to_mark();
     return count;
+}
+
+struct password {
+    const char *text;
+    bool is_asked;
+};
+
+/* As libcurl gives it: one that does not fit is none. */
+static int give_password(char *buffer, int size, int writes, void *context)
+{
+    struct password *password = context;
+    (void)writes;
+    password->is_asked = true;
+    size_t length = strlen(password->text);
+    if (size <= 0 || length >= (size_t)size)
+        return 0;
+    memcpy(buffer, password->text, length + 1);
+    return (int)length;
+}
+
+/* Whether a key was not read for being one of OpenSSH's own, or for its cipher, which OpenSSL has no more. */
+static bool is_unsupported(void)
+{
+    unsigned long error = ERR_peek_last_error();
+    int reason = ERR_GET_REASON(error);
+    switch (ERR_GET_LIB(error)) {
+    case ERR_LIB_EVP:
+    case ERR_LIB_OSSL_DECODER:
+        return reason == ERR_R_UNSUPPORTED;
+    case ERR_LIB_PEM:
+        return reason == PEM_R_UNSUPPORTED_CIPHER || reason == PEM_R_UNSUPPORTED_ENCRYPTION;
+    default:
+        return false;
+    }
+}
+
+/* The first certificate of a file; NULL where it or one of those after it, which are sent with it, is broken. */
+static X509 *read_certificate(BIO *file, struct password *password)
+{
+    X509 *certificate = PEM_read_bio_X509_AUX(file, NULL, give_password, password);
+    if (!certificate)
+        return NULL;
+    X509 *next;
+    while ((next = PEM_read_bio_X509(file, NULL, give_password, password)))
+        X509_free(next);
+    if (is_at_end() && X509_get0_pubkey(certificate))
+        return certificate;
+    X509_free(certificate);
+    return NULL;
+}
+
+static enum ccurl_pair_finding check_key(X509 *certificate, BIO *file, struct password *password)
+{
+    password->is_asked = false;
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(file, NULL, give_password, password);
+    if (!key)
+        return is_unsupported() ? CCURL_PAIR_KEY_UNKNOWN
+            : password->is_asked ? CCURL_PAIR_KEY_LOCKED
+                                 : CCURL_PAIR_KEY_BROKEN;
+    bool fits = X509_check_private_key(certificate, key) == 1;
+    EVP_PKEY_free(key);
+    return fits ? CCURL_PAIR_FITS : CCURL_PAIR_KEY_OF_ANOTHER;
+}
+
+static enum ccurl_pair_finding check_pair(BIO *certificate_file, BIO *key_file, const char *text)
+{
+    struct password password = { .text = text };
+    X509 *certificate = read_certificate(certificate_file, &password);
+    if (!certificate)
+        return CCURL_PAIR_CERTIFICATE_BROKEN;
+    enum ccurl_pair_finding finding = check_key(certificate, key_file, &password);
+    X509_free(certificate);
+    return finding;
+}
+
+enum ccurl_pair_finding ccurl_check_pair(
+    const void *certificate, size_t certificate_size, const void *key, size_t key_size, const char *password)
+{
+    if (certificate_size > INT_MAX || key_size > INT_MAX)
+        return CCURL_PAIR_UNKNOWN;
+    ERR_set_mark();
+    BIO *certificate_file = BIO_new_mem_buf(certificate, (int)certificate_size);
+    BIO *key_file = BIO_new_mem_buf(key, (int)key_size);
+    enum ccurl_pair_finding finding = CCURL_PAIR_UNKNOWN;
+    if (certificate_file && key_file)
+        finding = check_pair(certificate_file, key_file, password);
+    BIO_free(certificate_file);
+    BIO_free(key_file);
+    ERR_pop_to_mark();
+    return finding;
 }
 
 static bool write_all(int descriptor, const unsigned char *bytes, size_t count)

@@ -68,6 +68,23 @@ enum ccurl_pem_kind {
  * them cannot be read. */
 int ccurl_count_in_file(const void *bytes, size_t size, enum ccurl_pem_kind kind);
 
+/* Finding about a client's certificate and its key, as libcurl will have OpenSSL read them. */
+enum ccurl_pair_finding {
+    CCURL_PAIR_FITS,
+    CCURL_PAIR_CERTIFICATE_BROKEN,
+    CCURL_PAIR_KEY_BROKEN,
+    /* In PEM, and of a kind that OpenSSL does not read. */
+    CCURL_PAIR_KEY_UNKNOWN,
+    /* It is encrypted, and not with this password. */
+    CCURL_PAIR_KEY_LOCKED,
+    CCURL_PAIR_KEY_OF_ANOTHER,
+    /* There is no memory to find it out. */
+    CCURL_PAIR_UNKNOWN,
+};
+/* Bytes of two PEM files, which may be one and the same. password: "" for none. */
+enum ccurl_pair_finding ccurl_check_pair(
+    const void *certificate, size_t certificate_size, const void *key, size_t key_size, const char *password);
+
 /* SHA-256 of what is in a regular file of 64 MiB at most; false where it cannot be read. */
 enum { CCURL_DIGEST_BYTES = 32 };
 bool ccurl_digest_file(const char *path, unsigned char *digest);
