@@ -975,11 +975,14 @@ typedef struct imgdl_config {
     const char *client_key;
     const char *client_key_password;
     const char *pinned_public_key;
-    const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written at the   */
-                                  /* end. It need not exist yet, its folder must; a folder, a pipe, a device or what */
-                                  /* cannot be read is IMGDL_ERROR_INVALID_OPERATION. A file that holds something    */
-                                  /* else is left as it is, and the jar is in memory, as with NULL, and as are       */
-                                  /* always the cookies of requests with a partition of their own                    */
+    const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written anew     */
+                                  /* at the end, with its cookies alone. It need not exist yet, its folder must,     */
+                                  /* where new files are made. What cannot be read or written is                     */
+                                  /* IMGDL_ERROR_INVALID_OPERATION, and so is a folder, a pipe, a device, a file     */
+                                  /* beyond 16 MiB, or one that holds something else: the first line that is         */
+                                  /* neither blank nor a comment is a cookie's, or the format's name stands          */
+                                  /* before it. NULL: the jar is in memory, as are always the cookies of requests    */
+                                  /* with a partition of their own                                                   */
     imgdl_hooks *hooks;           /* of requests that name none                                                      */
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */

@@ -89,9 +89,14 @@ final class CookieTests: TransportTestCase {
         close(descriptor)
         let pipe = directory + "/pipe"
         XCTAssertEqual(mkfifo(pipe, 0o600), 0)
+        let large = directory + "/jar"
+        XCTAssertTrue(FileManager.default.createFile(atPath: large, contents: Data(CookieFile.bytes([]))))
+        XCTAssertEqual(truncate(large, off_t(CookieFile.maximumBytes + 1)), 0)
         for (file, cause) in [
             ("/nonexistent/jar", "cannot be written: its folder: No such file"), (directory, "it is not a file"),
             (pipe, "it is not a file"), ("\(garbage)/jar", "Not a directory"), ("", "No such file"),
+            (garbage, "it holds something else than cookies in Netscape's format"),
+            (large, "it is larger than 16777216 bytes"),
         ] {
             XCTAssertThrowsError(try CookieJar(file: file), file) { error in
                 XCTAssertEqual((error as? Failure)?.code, .invalidOperation, file)
@@ -99,15 +104,84 @@ final class CookieTests: TransportTestCase {
                 XCTAssertTrue(message.contains("cookie_file “\(file)” ") && message.contains(cause), message)
             }
         }
-        try keep(garbage)
-        XCTAssertNil(try sent("/echo"))
-        _ = try sent("/cookies/set?a=1&path=/&max_age=1000")
-        transport.close()
-        // None of them is a cookie file, so none becomes one.
+        // None of them is a cookie file, so none becomes one, and nothing is left beside them.
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        XCTAssertEqual(names.sorted(), ["jar", "other", "pipe"])
         XCTAssertEqual([UInt8](try XCTUnwrap(FileManager.default.contents(atPath: garbage))), bytes)
         var status = stat()
         XCTAssertEqual(stat(pipe, &status), 0)
         XCTAssertEqual(status.st_mode & S_IFMT, S_IFIFO)
+    }
+
+    /// Found out before there are cookies to lose.
+    func testFilesThatMayNotBeWritten() throws {
+        let directory = try directory()
+        let jar = directory + "/jar"
+        let bytes = CookieFile.bytes([])
+        XCTAssertTrue(FileManager.default.createFile(atPath: jar, contents: Data(bytes)))
+        func assertUnwritable(_ file: String, _ cause: String, line: UInt = #line) throws {
+            try asUserWithoutPrivileges {
+                XCTAssertThrowsError(try CookieJar(file: file), line: line) { error in
+                    XCTAssertEqual((error as? Failure)?.code, .invalidOperation, line: line)
+                    let message = "cookie_file “\(file)” cannot be written: \(cause)"
+                    XCTAssertEqual((error as? Failure)?.message, message, line: line)
+                }
+            }
+        }
+        defer { chmod(directory, 0o700) }
+        // The file, and the folder, where it is made anew.
+        XCTAssertEqual(chmod(jar, 0o444), 0)
+        XCTAssertEqual(chmod(directory, 0o777), 0)
+        try assertUnwritable(jar, "Permission denied")
+        XCTAssertEqual(chmod(jar, 0o666), 0)
+        XCTAssertEqual(chmod(directory, 0o555), 0)
+        try assertUnwritable(jar, "its folder: Permission denied")
+        try assertUnwritable(directory + "/other", "its folder: Permission denied")
+        XCTAssertEqual(chmod(directory, 0o777), 0)
+        try asUserWithoutPrivileges { XCTAssertNoThrow(try CookieJar(file: jar)) }
+        XCTAssertEqual(FileManager.default.contents(atPath: jar).map { [UInt8]($0) }, bytes)
+        XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: directory), ["jar"])
+    }
+
+    /// Root may write everything: this thread is held to the rights of others meanwhile.
+    private func asUserWithoutPrivileges(_ body: () throws -> Void) throws {
+        guard geteuid() == 0 else { return try body() }
+        let symbol = try XCTUnwrap(dlsym(nil, "setfsuid"))
+        let setUser = unsafeBitCast(symbol, to: (@convention(c) (uid_t) -> Int32).self)
+        _ = setUser(65_534)
+        defer { _ = setUser(0) }
+        try body()
+    }
+
+    /// What people and other programs put before the first cookie is no reason to lose them.
+    func testAFileThatBeginsOtherwise() throws {
+        let file = try directory() + "/jar"
+        let text = "\u{FEFF}# exported\n\n127.0.0.1\tFALSE\t/\tFALSE\t4102444800\ta\t1\n"
+        XCTAssertTrue(FileManager.default.createFile(atPath: file, contents: Data(text.utf8)))
+        for _ in 0..<2 {
+            try keep(file)
+            XCTAssertEqual(try sent("/echo"), "a=1")
+            transport.close()
+        }
+    }
+
+    /// As large as one may be, with what counts in its last line.
+    func testAFileOfAnyLengthIsReadWhole() throws {
+        let file = try directory() + "/jar"
+        let last = Array("127.0.0.1\tFALSE\t/\tFALSE\t4102444800\tlast\t1\n".utf8)
+        let filler = Array(("# " + String(repeating: "x", count: 1_021) + "\n").utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(CookieFile.maximumBytes)
+        while bytes.count + filler.count + last.count <= CookieFile.maximumBytes { bytes += filler }
+        bytes += Array(repeating: 0x0A, count: CookieFile.maximumBytes - bytes.count - last.count) + last
+        XCTAssertEqual(bytes.count, CookieFile.maximumBytes)
+        XCTAssertTrue(FileManager.default.createFile(atPath: file, contents: Data(bytes)))
+        try keep(file)
+        XCTAssertEqual(try sent("/echo"), "last=1")
+        transport.close()
+        let written = String(decoding: try XCTUnwrap(FileManager.default.contents(atPath: file)), as: UTF8.self)
+        XCTAssertTrue(written.hasSuffix("\tlast\t1\n"), written)
+        XCTAssertEqual(written.split(separator: "\n").count, 2, "what is no cookie is not kept")
     }
 
     func testValuesWithControlCharactersAreNotStored() throws {

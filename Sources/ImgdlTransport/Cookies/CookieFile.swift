@@ -1,13 +1,13 @@
+import Glibc
+
 /// Netscape's format for a file of cookies, as curl and others read and write it: a line for each, of seven parts between
 /// tabs: domain, whether hosts below it are meant, path, whether TLS is needed, seconds since 1970 or 0 for no date, name,
 /// value.
 enum CookieFile {
-    /// As such files begin, the second with those of older programs.
+    /// As such files begin, the second with those of older programs; in capitals or not.
     static let beginnings = ["# Netscape HTTP Cookie File", "# HTTP Cookie File"]
-    /// What a full jar of the largest cookies comes to; what a file has beyond is not read.
+    /// What a full jar of the largest cookies comes to. A larger file is none.
     static let maximumBytes = 16 << 20
-    /// Of any kind; as many again as a full jar has, three times, for what is passed over.
-    static let maximumLines = 4 * CookieStore.maximumCookies
     /// A line of this length could be of a cookie.
     private static let maximumLineBytes =
         Cookie.maximumPairBytes + Cookie.maximumAttributeBytes + maximumDomainBytes + 64
@@ -17,36 +17,60 @@ enum CookieFile {
     private static let httpOnly = Array("#HttpOnly_".utf8)
     private static let tab = UInt8(ascii: "\t")
 
-    static func isOne(_ bytes: some Collection<UInt8>) -> Bool { beginnings.contains { bytes.starts(with: $0.utf8) } }
-
-    /// Each line that is of no cookie is passed over.
-    static func cookies(_ bytes: some Collection<UInt8>) -> [Cookie] {
-        bytes.prefix(maximumBytes).split(separator: UInt8(ascii: "\n"), maxSplits: maximumLines)
-            .prefix(maximumLines).compactMap { cookie($0) }
+    /// Blank, or begun as such files are, or with a cookie's line first: blank lines and comments may come before either.
+    /// What has comments alone is somebody's own.
+    static func isOne(_ bytes: [UInt8]) -> Bool {
+        var isBlank = true
+        for line in Lines(bytes) where !line.allSatisfy({ $0 == 0x20 || $0 == tab || $0 == 0x0D }) {
+            isBlank = false
+            if isBeginning(line) { return true }
+            if !isComment(line) { return parts(of: line) != nil }
+        }
+        return isBlank
     }
 
-    private static func cookie(_ line: some Collection<UInt8>) -> Cookie? {
-        guard line.count <= maximumLineBytes else { return nil }
-        var rest = Array(line)[...]
-        if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
-        let isHTTPOnly = rest.starts(with: httpOnly)
-        if isHTTPOnly { rest = rest.dropFirst(httpOnly.count) }
-        var parts = rest.split(separator: tab, omittingEmptySubsequences: false)
-        // Some leave out the tab in front of an empty value.
-        if parts.count == 6 { parts.append([]) }
-        guard parts.count == 7, let isHostOnly = flag(parts[1]).map({ !$0 }), let isSecure = flag(parts[3]),
+    private static func isBeginning(_ line: ArraySlice<UInt8>) -> Bool {
+        beginnings.contains { line.prefix($0.utf8.count).map(Cookie.lowercased) == $0.utf8.map(Cookie.lowercased) }
+    }
+
+    private static func isComment(_ line: ArraySlice<UInt8>) -> Bool {
+        line.first == UInt8(ascii: "#") && !line.starts(with: httpOnly)
+    }
+
+    /// One after another: a file may have millions of lines. Each line that is of no cookie is passed over.
+    static func cookies(_ bytes: [UInt8]) -> some Sequence<Cookie> { Lines(bytes).lazy.compactMap { cookie($0) } }
+
+    private static func cookie(_ line: ArraySlice<UInt8>) -> Cookie? {
+        guard let parts = parts(of: line), let isHostOnly = flag(parts[1]).map({ !$0 }), let isSecure = flag(parts[3]),
             let domain = domain(parts[0]), let expiry = number(parts[4])
         else { return nil }
         return Cookie(
             name: Array(parts[5]), value: Array(parts[6]), domain: domain, isHostOnly: isHostOnly,
-            path: Array(parts[2]), isSecure: isSecure, isHTTPOnly: isHTTPOnly, expiry: expiry == 0 ? nil : expiry)
+            path: Array(parts[2]), isSecure: isSecure, isHTTPOnly: line.starts(with: httpOnly),
+            expiry: expiry == 0 ? nil : expiry)
+    }
+
+    /// The seven of a line that is made as a cookie's are, without what says that it is HTTP's alone.
+    private static func parts(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
+        guard !line.isEmpty, line.count <= maximumLineBytes, !isComment(line) else { return nil }
+        var rest = line
+        if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
+        if rest.starts(with: httpOnly) { rest = rest.dropFirst(httpOnly.count) }
+        var parts = rest.split(separator: tab, maxSplits: 7, omittingEmptySubsequences: false)
+        // Some leave out the tab in front of an empty value.
+        if parts.count == 6 { parts.append([]) }
+        return parts.count == 7 && flag(parts[1]) != nil && flag(parts[3]) != nil ? parts : nil
     }
 
     private static func flag(_ text: ArraySlice<UInt8>) -> Bool? {
-        switch String(decoding: text.map(Cookie.lowercased), as: UTF8.self) {
-        case "true": true
-        case "false": false
-        default: nil
+        func says(_ word: StaticString) -> Bool {
+            let bytes = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
+            return text.lazy.map(Cookie.lowercased).elementsEqual(bytes)
+        }
+        switch text.count {
+        case 4: return says("true") ? true : nil
+        case 5: return says("false") ? false : nil
+        default: return nil
         }
     }
 
@@ -75,5 +99,23 @@ enum CookieFile {
             bytes += cookie.name + [tab] + cookie.value + [UInt8(ascii: "\n")]
         }
         return bytes
+    }
+}
+
+/// The lines of a file, without their ends and without the mark that some editors put in front of the first.
+private struct Lines: Sequence, IteratorProtocol {
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) { rest = bytes.dropFirst(bytes.starts(with: Self.byteOrderMark) ? 3 : 0) }
+
+    mutating func next() -> ArraySlice<UInt8>? {
+        guard !rest.isEmpty else { return nil }
+        let count = rest.withUnsafeBytes { bytes in
+            memchr(bytes.baseAddress!, 0x0A, bytes.count).map { bytes.baseAddress!.distance(to: UnsafeRawPointer($0)) }
+        }
+        let line = rest.prefix(count ?? rest.count)
+        rest = rest.dropFirst(line.count + 1)
+        return line
     }
 }

@@ -11,20 +11,18 @@ final class CookieJar {
     /// Whose cookies are in the file, which knows no partitions.
     private let partition: String
 
-    /// Reads the file, in Netscape's format, for one partition. One that is missing or empty is written at the end. One
-    /// that holds something else is left as it is, and the jar is in memory: no reason to download nothing, and none to
-    /// overwrite it. Throws `invalidOperation`, which names the file and the cause, for what cannot be read, and for
-    /// what is no file or can never become one.
+    /// Reads the file, in Netscape's format, for one partition; one that is missing is made at the end. Throws
+    /// `invalidOperation`, which names the file and the cause, for what cannot be read or written, and for what holds
+    /// something else: cookies would be lost at the end, or what somebody has there.
     init(file: String?, partition: String = "", clock: any Clock = MonotonicClock()) throws(Failure) {
         self.clock = clock
         self.partition = partition
-        guard let file, let contents = try Self.read(file) else {
-            self.file = nil
-            return
-        }
         self.file = file
+        guard let file else { return }
+        let contents = try Self.read(file)
+        try Self.checkWritable(file, isThere: contents != nil)
         let now = clock.wallTime()
-        for cookie in CookieFile.cookies(contents) { store.restore(cookie, to: partition, now: now) }
+        for cookie in CookieFile.cookies(contents ?? []) { store.restore(cookie, to: partition, now: now) }
     }
 
     /// The cookies of an answer from this URL, whatever its status. False where it has none.
@@ -54,13 +52,12 @@ final class CookieJar {
         Self.replace(file, with: CookieFile.bytes(store.cookies(of: partition).filter { !$0.isExpired(now) }))
     }
 
-    /// Missing, empty, or begun as this and other programs begin theirs. Somebody's letter is not: nil.
+    /// nil: there is none yet.
     private static func read(_ file: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             guard errno == ENOENT, !file.isEmpty else { throw unreadable(file) }
-            try checkFolder(of: file)
-            return []
+            return nil
         }
         defer { Glibc.close(descriptor) }
         var status = stat()
@@ -70,16 +67,20 @@ final class CookieJar {
         }
         var contents: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 * 1024)
-        while contents.count < CookieFile.maximumBytes {
+        while Int(status.st_size) <= CookieFile.maximumBytes, contents.count <= CookieFile.maximumBytes {
             let count = Glibc.read(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw unreadable(file) }
-            guard count > 0 else { break }
             contents += piece[..<count]
-            // What is no such file is not read to its end.
-            guard CookieFile.isOne(contents) else { return nil }
+            guard count == 0 else { continue }
+            guard CookieFile.isOne(contents) else {
+                let cause = "it holds something else than cookies in Netscape's format"
+                throw Failure(.invalidOperation, TrustFile.cannotBeUsed(file, "cookie_file", cause))
+            }
+            return contents
         }
-        return contents
+        errno = EFBIG
+        throw unreadable(file)
     }
 
     /// Failure with what errno says.
@@ -88,32 +89,65 @@ final class CookieJar {
         return Failure(.invalidOperation, TrustFile.cannotBeRead(file, "cookie_file", cause))
     }
 
-    /// The folder has to be there: nobody makes it when the jar is written.
-    private static func checkFolder(of file: String) throws(Failure) {
-        let end = file.utf8.lastIndex(of: UInt8(ascii: "/"))
-        let folder = end.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
-        var status = stat()
-        guard stat(folder, &status) == 0 else {
-            let cause = "its folder: \(String(cString: strerror(errno)))"
-            throw Failure(.invalidOperation, "cookie_file “\(file)” cannot be written: \(cause)")
+    /// Whether it can be written at the end, as it is written then: under another name first.
+    private static func checkWritable(_ file: String, isThere: Bool) throws(Failure) {
+        if isThere {
+            let descriptor = open(file, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+            guard descriptor >= 0 else { throw unwritable(file, "") }
+            Glibc.close(descriptor)
         }
+        guard let new = NewFile(besides: file) else { throw unwritable(file, "its folder: ") }
+        new.remove()
+    }
+
+    /// Failure with what errno says.
+    private static func unwritable(_ file: String, _ place: String) -> Failure {
+        let cause = place + String(cString: strerror(errno))
+        return Failure(.invalidOperation, "cookie_file “\(file)” cannot be written: \(cause)")
     }
 
     private static func replace(_ file: String, with bytes: [UInt8]) {
-        let temporary = "\(file).\(getpid()).new"
-        // Left by a process of this number that did not come to the end.
-        unlink(temporary)
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return }
+        guard let new = NewFile(besides: file) else { return }
+        if !new.write(bytes) || rename(new.name, file) != 0 { new.remove() } else { new.close() }
+    }
+}
+
+/// A file that takes another one's place when it is whole, in the same folder under a name that nobody else has.
+/// Readable by the user alone.
+private struct NewFile {
+    let name: String
+    private let descriptor: Int32
+
+    /// nil: errno says why.
+    init?(besides file: String) {
+        var name = ""
+        var descriptor: Int32 = -1
+        for _ in 0..<8 where descriptor < 0 {
+            name = "\(file).\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+            descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 || errno == EEXIST else { return nil }
+        }
+        guard descriptor >= 0 else { return nil }
+        self.name = name
+        self.descriptor = descriptor
+    }
+
+    /// False unless all of it is on the disk.
+    func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
+            guard count > 0 else { return false }
             rest = rest.dropFirst(count)
         }
-        let isWhole = rest.isEmpty && fsync(descriptor) == 0
-        Glibc.close(descriptor)
-        if !isWhole || rename(temporary, file) != 0 { unlink(temporary) }
+        return fsync(descriptor) == 0
+    }
+
+    func close() { Glibc.close(descriptor) }
+
+    func remove() {
+        close()
+        unlink(name)
     }
 }

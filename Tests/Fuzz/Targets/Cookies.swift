@@ -61,7 +61,7 @@ private func check(_ store: inout CookieStore, _ request: CookieRequest, _ now: 
 /// What is written is read again, in its order.
 private func checkFile(_ store: CookieStore, _ now: Int64) throws {
     let cookies = store.cookies().filter { !$0.isExpired(now) }
-    let read = CookieFile.cookies(CookieFile.bytes(cookies))
+    let read = Array(CookieFile.cookies(CookieFile.bytes(cookies)))
     try require(read == cookies, "\(cookies) were read as \(read)")
     var again = CookieStore()
     for cookie in read { again.restore(cookie, now: now) }

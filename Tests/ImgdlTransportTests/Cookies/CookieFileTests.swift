@@ -7,7 +7,7 @@ final class CookieFileTests: XCTestCase {
     private let now: Int64 = 1_800_000_000
 
     private func cookies(_ lines: String...) -> [Cookie] {
-        CookieFile.cookies(Array("# Netscape HTTP Cookie File\n\(lines.joined(separator: "\n"))\n".utf8))
+        Array(CookieFile.cookies(Array("# Netscape HTTP Cookie File\n\(lines.joined(separator: "\n"))\n".utf8)))
     }
 
     private func restored(_ lines: [String]) -> CookieStore {
@@ -76,7 +76,6 @@ final class CookieFileTests: XCTestCase {
 
     func testHugeFilesAreBounded() {
         let lines = (0..<20_000).map { "a\($0).example\tFALSE\t/\tFALSE\t0\tn\t1" }
-        XCTAssertEqual(CookieFile.cookies(Array(lines.joined(separator: "\n").utf8)).count, CookieFile.maximumLines)
         XCTAssertEqual(restored(lines).count, CookieStore.maximumCookies)
         XCTAssertEqual(restored((0..<2_000).map { "\($0).evil.example\tFALSE\t/\tFALSE\t0\tn\t1" }).count, 180)
         // Of the largest as many are read as a jar holds.
@@ -94,7 +93,7 @@ final class CookieFileTests: XCTestCase {
         XCTAssertEqual(store.count, 10)
         let bytes = CookieFile.bytes(store.cookies())
         XCTAssertLessThanOrEqual(bytes.count / 10 * CookieStore.maximumCookies, CookieFile.maximumBytes)
-        XCTAssertEqual(CookieFile.cookies(bytes), store.cookies())
+        XCTAssertEqual(Array(CookieFile.cookies(bytes)), store.cookies())
     }
 
     func testWhatIsWrittenIsReadAgain() {
@@ -123,6 +122,43 @@ final class CookieFileTests: XCTestCase {
             "# Netscape HTTP Cookie File\n#HttpOnly_.example.com\tTRUE\t/p\tTRUE\t5\tn\tv\n"
                 + "example.com\tFALSE\t/p\tFALSE\t0\tn\tv\n")
         XCTAssertTrue(CookieFile.isOne(CookieFile.bytes([])))
-        XCTAssertFalse(CookieFile.isOne(Array("Dear reader".utf8)))
+    }
+
+    /// Whatever stands before the first cookie, as other programs and people write it.
+    func testWhatIsOne() {
+        let (header, line) = ("# Netscape HTTP Cookie File\n", "a.example\tFALSE\t/\tFALSE\t0\tn\t1\n")
+        let mark = "\u{FEFF}"
+        for text in [
+            header, header + line, "# HTTP Cookie File\n" + line, "# HTTP cookie file.\n" + line, line,
+            "# exported for Ada\n" + header + line, "\n" + header + line, "\r\n \t\r\n" + header + line,
+            "# no header\n\n# at all\n" + line, mark + header + line, mark + line, "#HttpOnly_" + line,
+            line.replacingOccurrences(of: "\n", with: "\r\n"), "a.example\tFALSE\t/\tFALSE\t1\texpired\t1\n" + line,
+            header + "of no cookie\n" + line, "a.example\tfalse\t/\tTRUE\t-1\tnext\t1\n" + line,
+            String(repeating: "# many\n\n", count: 20_000) + line,
+        ] {
+            XCTAssertTrue(CookieFile.isOne(Array(text.utf8)), String(text.prefix(60)))
+            let read = CookieFile.cookies(Array(text.utf8)).filter { $0.name == Array("n".utf8) }
+            XCTAssertEqual(read.count, text == header ? 0 : 1, String(text.prefix(60)))
+        }
+        for text in ["", "\n", " \n\t\r\n", mark] { XCTAssertTrue(CookieFile.isOne(Array(text.utf8)), text) }
+        for text in [
+            "Dear reader", "Dear reader\n" + header + line, "# my notes\n", "#!/bin/sh\nrm\n" + line, "{}\n" + line,
+            "a.example\tFALSE\t/\n" + line, "a\tb\tc\td\te\tf\tg\n", "\u{0}\n" + line,
+            String(repeating: "x\t", count: 1_000_000), String(repeating: "x", count: 20_000) + line,
+        ] { XCTAssertFalse(CookieFile.isOne(Array(text.utf8)), String(text.prefix(60))) }
+    }
+
+    /// The jar's own bounds decide what is kept of a long file, and not how much else is in it.
+    func testTheWholeFileIsRead() {
+        let (good, late) = ("a.example\tFALSE\t/\tFALSE\t0\tgood\t1\n", "a.example\tFALSE\t/\tFALSE\t0\tlate\t2\n")
+        for filler in ["# x\n", "\n", "b.example\tFALSE\t/\tFALSE\t1\texpired\t1\n", "of no cookie\n"] {
+            let text = good + String(repeating: filler, count: 15_000) + late
+            XCTAssertEqual(sent(restored([text]), "http://a.example/"), "good=1; late=2", filler)
+        }
+        let many = (0..<5_000).map { "a\($0).example\tFALSE\t/\tFALSE\t0\tn\t\($0)" }
+        let store = restored(many)
+        XCTAssertEqual(store.count, CookieStore.maximumCookies)
+        XCTAssertEqual(sent(store, "http://a4999.example/"), "n=4999", "the last ones are kept")
+        XCTAssertNil(sent(store, "http://a0.example/"))
     }
 }

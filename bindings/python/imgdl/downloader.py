@@ -64,8 +64,9 @@ class Downloader:
     pinned_public_key
                      "sha256//BASE64", several with ; between them
     partition        for which of your program's accounts: what one has loaded answers no other, and each has its cookies
-    cookie_file      where cookies are kept, in Netscape's format, in a folder that exists; in memory by default, as those
-                     of requests with a partition of their own
+    cookie_file      where cookies are kept, in Netscape's format, in a folder where files can be made; in memory by
+                     default, as those of requests with a partition of their own. INVALID_OPERATION for what cannot be
+                     read or written, or holds something else
     deny_private_addresses
                      refuse loopback, link-local and private addresses, on every hop (ADDRESS_REFUSED)
     nat64_prefixes   for that: prefixes of the network's NAT64, such as "2001:db8:64::/96", with commas between them

@@ -149,8 +149,8 @@ impl Builder {
     }
 
     /// Where the cookie jar is kept, in Netscape's format: read at the start, written at the end. In memory by default.
-    /// [`Builder::build`] fails where it is a folder, a pipe or a device, cannot be read, or is in a folder that does
-    /// not exist.
+    /// [`Builder::build`] fails where it is a folder, a pipe or a device, cannot be read or written, holds something
+    /// else, or is in a folder that does not exist or where no file can be made.
     pub fn cookie_file(self, path: impl AsRef<Path>) -> Builder {
         Builder { cookie_file: Some(path.as_ref().to_path_buf()), ..self }
     }
