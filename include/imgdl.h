@@ -804,7 +804,8 @@ typedef struct imgdl_request {
                                          /* that is another's, or that the password does not open, cannot be used    */
     const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */
     const char *client_key_password;     /* of a key that is encrypted; nobody is asked for one                      */
-    const char *pinned_public_key;       /* "sha256//BASE64", several with ; between them                            */
+    const char *pinned_public_key;       /* "sha256//BASE64" (44 characters), several with ; between them;           */
+                                         /* else INVALID_ARGUMENT                                                    */
     imgdl_hooks *hooks;                  /* in place of the downloader's; section 9                                  */
     double scale_factor;                 /* 0: as the URL says (@2x), else 1                                         */
     imgdl_cache_mode cache_mode;         /* IMGDL_CACHE_…                                                            */
@@ -971,9 +972,9 @@ typedef struct imgdl_config {
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;
-    const char *client_certificate;  /* these as in imgdl_request                                                    */
-    const char *client_key;
-    const char *client_key_password;
+    const char *client_certificate;  /* these as in imgdl_request: INVALID_OPERATION for files that cannot be used,  */
+    const char *client_key;          /* INVALID_ARGUMENT for a pin that is none, or for a key or password without a  */
+    const char *client_key_password; /* certificate                                                                  */
     const char *pinned_public_key;
     const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written anew     */
                                   /* at the end, with its cookies alone. It need not exist yet, its folder must,     */
@@ -1017,10 +1018,11 @@ typedef struct imgdl_config {
 IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
- *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor,
- *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate,
- *  client_key, client_key_password or cookie_file cannot be used, private addresses denied behind a proxy), INVALID_URL
- *  (proxy), OUT_OF_MEMORY (threads, descriptors, or certificates and keys of more than 128 MiB in the process:
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers, nat64_prefixes and pinned_public_key too, and client_key or
+ *  client_key_password without client_certificate), UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache), FORKED
+ *  (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate, client_key,
+ *  client_key_password or cookie_file cannot be used, private addresses denied behind a proxy), INVALID_URL (proxy),
+ *  OUT_OF_MEMORY (threads, descriptors, or certificates and keys of more than 128 MiB in the process:
  *  imgdl_request.ca_file), SHUT_DOWN (the process exits). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 

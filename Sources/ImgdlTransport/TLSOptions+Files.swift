@@ -44,7 +44,7 @@ extension TLSOptions {
             case .outOfMemory:
                 let words =
                     "certificates and keys of requests and connections take \(HeldContents.maximumBytes >> 20) MiB "
-                    + "already"
+                    + "already; imgdl_trim (CONNECTIONS) lets go of what idle connections hold"
                 throw .memory(Failure(.outOfMemory, "\(option) “\(file)”: \(words)"))
             }
         }
@@ -84,19 +84,32 @@ extension TLSOptions {
         return TrustFile.cannotBeUsed(key ?? certificate, key == nil ? "client_certificate" : "client_key", cause)
     }
 
-    /// Whether a text is one or more digests of SHA-256 in base 64, with semicolons between them: curl takes what is
-    /// none for a file's name.
-    package static func isPin(_ text: String) -> Bool {
-        text.split(separator: ";", omittingEmptySubsequences: false).allSatisfy { part in
-            guard part.hasPrefix("sha256//") else { return false }
-            let digest = part.utf8.dropFirst("sha256//".utf8.count)
-            return digest.count == 44 && digest.last == UInt8(ascii: "=")
-                && digest.dropLast().allSatisfy { byte in
-                    switch byte {
-                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "+"), UInt8(ascii: "/"): true
-                    default: false
-                    }
-                }
+    /// Sentence that says why a text is not one or more digests of SHA-256 in base 64, with semicolons between them; nil:
+    /// it is. curl takes what is none for a file's name.
+    package static func complaint(aboutPin text: String) -> String? {
+        let parts = text.split(separator: ";", omittingEmptySubsequences: false)
+        let form = "pinned_public_key is not sha256//BASE64, or several with ; between them"
+        for part in parts {
+            guard !part.isEmpty || parts.count == 1 else {
+                return "\(form): a ; stands before the first or after the last"
+            }
+            guard part.hasPrefix(pinPrefix) else { return form }
+            guard isDigest(part.utf8.dropFirst(pinPrefix.utf8.count)) else {
+                return "\(form): BASE64 is the 44 characters of a SHA-256"
+            }
         }
+        return nil
+    }
+
+    private static let pinPrefix = "sha256//"
+
+    private static func isDigest(_ text: Substring.UTF8View.SubSequence) -> Bool {
+        text.count == 44 && text.last == UInt8(ascii: "=")
+            && text.dropLast().allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "+"), UInt8(ascii: "/"): true
+                default: false
+                }
+            }
     }
 }

@@ -33,10 +33,11 @@ extension TLSOptions {
         clientKeyPassword = try text(password, "client_key_password")
         pinnedPublicKey = try text(pin, "pinned_public_key")
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
-            throw Failure(.invalidArgument, "client_key without client_certificate")
+            let option = key == nil ? "client_key_password" : "client_key"
+            throw Failure(.invalidArgument, "\(option) without client_certificate")
         }
-        guard pinnedPublicKey.map(Self.isPin) != false else {
-            throw Failure(.invalidArgument, "pinned_public_key is not sha256//BASE64, or several with ; between them")
+        if let pinnedPublicKey, let complaint = Self.complaint(aboutPin: pinnedPublicKey) {
+            throw Failure(.invalidArgument, complaint)
         }
     }
 }

@@ -67,12 +67,18 @@ final class OptionTests: DownloaderTestCase {
 
     func testTLSOptionsThatSayNothing() {
         assertRefused("a key alone", IMGDL_ERROR_INVALID_ARGUMENT, text: "/key.pem") { $0.client_key = $1 }
+        assertLastError("client_key without client_certificate")
+        assertRefused("a password alone", IMGDL_ERROR_INVALID_ARGUMENT, text: "x") { $0.client_key_password = $1 }
+        assertLastError("client_key_password without client_certificate")
         let digits = String(repeating: "A", count: 43)
         for pin in [
             "md5//abc", "sha256//short", "", "sha256//\(digits)=;x", "sha256//\(digits)A", "sha256//%\(digits)",
         ] {
             assertRefused("pin \(pin)", IMGDL_ERROR_INVALID_ARGUMENT, text: pin) { $0.pinned_public_key = $1 }
+            assertLastError("pinned_public_key is not sha256//BASE64")
         }
+        assertConfigRefused("pin", IMGDL_ERROR_INVALID_ARGUMENT) { $0.pinned_public_key = text("sha256//AAAA") }
+        assertLastError("44 characters")
     }
 
     func testConfigOptionsOutOfRange() {

@@ -123,6 +123,8 @@ final class FileDigestTests: XCTestCase {
             XCTAssertEqual((error as? Failure)?.code, .outOfMemory)
             let message = (error as? Failure)?.message ?? ""
             XCTAssertTrue(message.hasPrefix("ca_file “\(file)”") && message.contains("128 MiB"), message)
+            let advice = "; imgdl_trim (CONNECTIONS) lets go of what idle connections hold"
+            XCTAssertTrue(message.hasSuffix(advice), message)
         }
         XCTAssertEqual(held.count, HeldContents.maximumBytes / (FileDigest.maximumBytes + HeldContents.bytesBesides))
         XCTAssertTrue(try read(0) === held[0], "what is held already needs no room")

@@ -162,10 +162,18 @@ final class TLSOptionsTests: TransportTestCase {
         XCTAssertEqual(failed.failure?.code, .tlsPin, failed.failure?.message ?? "")
         XCTAssertEqual(try fetch(pinned("\(other);\(secure.authority!.pin)")).text, "a")
         XCTAssertEqual(try fetch(pinned(other)).failure?.code, .tlsPin, "though a connection stands")
-        for text in ["", "/etc/passwd", "sha256//", "sha256//x", "\(other);", "md5//\(other)"] {
-            XCTAssertFalse(TLSOptions.isPin(text), text)
+        let short = ": BASE64 is the 44 characters of a SHA-256"
+        let semicolon = ": a ; stands before the first or after the last"
+        for (text, cause) in [
+            ("", ""), ("/etc/passwd", ""), ("sha256//", short), ("sha256//x", short), ("sha256//AAAA", short),
+            ("\(other);", semicolon), (";\(other)", semicolon), ("md5//\(other)", ""), ("\(other);sha256//x", short),
+        ] {
+            let form = "pinned_public_key is not sha256//BASE64, or several with ; between them"
+            XCTAssertEqual(TLSOptions.complaint(aboutPin: text), form + cause, text)
         }
-        for text in [other, "\(other);\(secure.authority!.pin)"] { XCTAssertTrue(TLSOptions.isPin(text), text) }
+        for text in [other, "\(other);\(secure.authority!.pin)"] {
+            XCTAssertNil(TLSOptions.complaint(aboutPin: text), text)
+        }
     }
 
     func testClientCertificate() throws {

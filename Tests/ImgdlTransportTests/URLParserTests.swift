@@ -226,4 +226,21 @@ final class URLParserTests: XCTestCase {
             }
         }
     }
+
+    /// What a server takes for a host is a scheme to everybody else, which it is told of.
+    func testAHostForAScheme() throws {
+        let base = try URLParser.parse("https://a/b")
+        let hint = "; if it is a host, the server left out http:// before it"
+        for (reference, ending) in [
+            ("localhost:8080", hint), ("Pictures.Example:80/a", hint), ("localhost:80?a", hint),
+            ("localhost:80#a", hint),
+            ("ftp://a/", ""), ("mailto:a@b.example", ""), ("localhost:", ""), ("urn:1x", ""),
+        ] {
+            XCTAssertThrowsError(try URLParser.resolve(reference, against: base)) { error in
+                let scheme = reference.prefix { $0 != ":" }.lowercased()
+                let message = "the scheme “\(scheme)” is not supported here\(ending)"
+                XCTAssertEqual((error as! Failure).message, message, reference)
+            }
+        }
+    }
 }

@@ -77,7 +77,15 @@ enum URLParser {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
         let scheme = URLText.scheme(of: text) { isReference || schemes.isRegistered($0) }
-        if let scheme, !schemes.allows(scheme) { throw CurlURL.unsupported(scheme) }
-        return scheme
+        guard let scheme, !schemes.allows(scheme) else { return scheme }
+        let unsupported = CurlURL.unsupported(scheme)
+        guard isReference, beginsWithPort(text.utf8.dropFirst(scheme.utf8.count + 1)) else { throw unsupported }
+        let words = "\(unsupported.message); if it is a host, the server left out http:// before it"
+        throw Failure(unsupported.code, words)
+    }
+
+    private static func beginsWithPort(_ text: Substring.UTF8View) -> Bool {
+        let rest = text.drop { (0x30...0x39).contains($0) }
+        return rest.startIndex > text.startIndex && (rest.first.map { [0x2F, 0x3F, 0x23].contains($0) } ?? true)
     }
 }
