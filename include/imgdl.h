@@ -832,6 +832,10 @@ IMGDL_API void imgdl_request_init(imgdl_request *request, size_t struct_size);
  * or later, on any thread, once; what was asked of the downloader before the answer is done before it. A download whose hook
  * never answers ends with its total timeout. Requests with different hooks never share a transfer. A function that is NULL
  * is not asked.
+ *
+ * Until the answer a download keeps its place among max_concurrent and max_per_host, except for transform_body. An answer
+ * that waits for another request of the same downloader, such as one for a token, may therefore wait for ever: once as many
+ * downloads wait so as there are places, that request gets none. Let another downloader fetch what such answers wait for.
  * --------------------------------------------------------------------------------------------------------------- */
 
 /* A request as it will be sent. Borrowed: valid during the call. */
@@ -857,8 +861,9 @@ typedef struct imgdl_hooks_table {
     /* When the head of the final response is there, before it is validated. Answer: unchanged, with_response, refused. */
     void (*modify_response)(const imgdl_response *response, imgdl_continuation *next, void *user_data);
     /* When the body is whole, before it is decoded; no partial images then. Answer: unchanged, with_data, refused. The answer
-     * may wait for another request of the same downloader, a key's say, with other hooks or none: one with these hooks may
-     * itself wait for the answer (memory_budget). */
+     * may wait for another request of the same downloader, a key's say, that has other hooks or none: one with these hooks
+     * may itself wait for the answer (memory_budget). So has one that names none where these are the downloader's
+     * (imgdl_config.hooks): then let the key's request name others, or name these in requests alone. */
     void (*transform_body)(imgdl_data *body, imgdl_continuation *next, void *user_data);
     /* Before a redirect is followed that the rules allow. Answer: unchanged, with_request (its url alone), refused. */
     void (*redirect)(const imgdl_response *response, const char *url, imgdl_continuation *next, void *user_data);
