@@ -974,6 +974,13 @@ typedef struct imgdl_config {
                                   /* A body that waits for a hook's answer counts for its hooks alone: while a        */
                                   /* quarter of this or more waits for the same hooks, no request that has them      */
                                   /* begins until half of the quarter is answered; all others go on                  */
+                                  /* A transfer that brings less than 16 KiB in a second while others wait for       */
+                                  /* memory holds up no others: what it holds counts for its server (host and port,  */
+                                  /* or the scheme where it is neither http nor https) alone, with the same rule,    */
+                                  /* until it is quicker or there is room. Once all such transfers together hold as  */
+                                  /* much as this no more count so, and the others wait until idle timeouts have     */
+                                  /* ended some: bodies and pixels take three times this at most where servers       */
+                                  /* stand still, and what had begun and came at once                                */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;

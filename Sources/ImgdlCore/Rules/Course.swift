@@ -134,6 +134,12 @@ struct TransferDetours {
     var owedBytes: Int64 = 0
     /// It is among those that wait for what a hook makes of their body.
     var isTransforming = false
+    /// How much had come at the last look at its pace; -1: nobody has looked.
+    var seenBytes: Int64 = -1
+    /// It brings next to nothing while others wait for memory: from where, and the bytes that count for that.
+    var isSlow = false
+    var slowSource: Source?
+    var slowBytes: Int64 = 0
 }
 
 /// What the rules know of a subscriber that has timeouts, retries or progress.

@@ -1,5 +1,5 @@
-/// Bodies that wait for the answers of hooks (`OwedAnswers`), and requests that wait until hooks have given some. As with executors, what runs
-/// is received to its end; what has not begun waits.
+/// Bodies that wait for the answers of hooks (`Shares`), and requests that wait until hooks have given some. As with executors,
+/// what runs is received to its end; what has not begun waits.
 extension Downloads {
     /// Brings the count in line with what it is asked and with the bytes that it holds.
     mutating func updateOwed(_ id: TransferID) {
@@ -20,6 +20,7 @@ extension Downloads {
         transfers[id].owedBytes = bytes
         owedAnswers.change(change, of: ObjectIdentifier(hooks), budget: memory.budget)
         if change < 0 { hasRoom = true }
+        updateSlow(id)
         excuse()
     }
 
@@ -37,6 +38,6 @@ extension Downloads {
 
     /// What waits for hosts, and counts for them alone.
     mutating func excuse() {
-        memory.setExcused(backlogs.excused + heldForExecutorsBytes + owedAnswers.total)
+        memory.setExcused(backlogs.excused + heldForExecutorsBytes + owedAnswers.total + slow.total)
     }
 }

@@ -13,6 +13,7 @@ extension Downloads {
     mutating func forgetDeadlines() {
         deadlines.removeAll()
         totalTimeouts.removeAll()
+        nextLook = nil
     }
 
     /// Nothing is started for an end that has come before all others that are due have. `heardUntil`: what came before has
@@ -24,6 +25,7 @@ extension Downloads {
         holdStarts()
         endOverdue(now)
         var unheard: [(deadline: Instant, id: TransferID)] = []
+        var unheardLook: Instant?
         let heardUntil = min(now, heardUntil ?? now)
         while let owner = deadlines.popDue(now) {
             switch owner {
@@ -33,8 +35,10 @@ extension Downloads {
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
             case .grace(let number): expireGrace(number, now)
             case .rest(let id): wake(id, now)
+            case .look: if let look = look(now, heardUntil) { unheardLook = look }
             }
         }
+        if let unheardLook, nextLook != nil { remind(unheardLook, .look) }
         for (deadline, id) in unheard where transfers.contains(id) { remind(deadline, .transfer(id)) }
         releaseStarts(now)
     }
@@ -44,6 +48,7 @@ extension Downloads {
     package mutating func turnBegins(after delay: TurnDelay, _ now: Instant) {
         if delay.outlivesConnections { networkChanged() }
         guard delay.excess > 0 else { return }
+        postponeLook(now)
         // Who waits for a turn gets all of that time back anyhow.
         for id in running where transfers[id].pauses.isEmpty && !transfers[id].waitsForTurn {
             shiftClocks(id, by: delay.excess, now)
@@ -96,7 +101,7 @@ extension Downloads {
             switch owner {
             case .heldPartial(let subscriber): subscribers.contains(subscriber)
             case .transfer(let id), .partial(let id, _), .rest(let id): transfers.contains(id)
-            case .grace: true
+            case .grace, .look: true
             }
         }
         swap(&all, &deadlines)

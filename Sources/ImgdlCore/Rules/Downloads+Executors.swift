@@ -70,7 +70,7 @@ extension Downloads {
         swap(&passed, &passedTurns)
     }
 
-    private func restsForExecutors(_ id: TransferID) -> Bool {
+    func restsForExecutors(_ id: TransferID) -> Bool {
         transfers.contains(id) && transfers[id].phase == .resting && transfers[id].restsUntil == nil
     }
 
@@ -83,10 +83,11 @@ extension Downloads {
         return true
     }
 
-    /// Of those whose executor or hooks have caught up as many as there are places, oldest first: all of them in each turn would
-    /// take longer than what they wait for. False when there is none.
+    /// Of those whose executor, hooks or source have caught up as many as there are places, oldest first: all of them in each
+    /// turn would take longer than what they wait for. False when there is none.
     mutating func wakePassed(_ now: Instant) -> Bool {
-        guard !passedTurns.isEmpty || !turnsPassedByHooks.isEmpty, mayStart else { return false }
+        let areNone = passedTurns.isEmpty && turnsPassedByHooks.isEmpty && turnsPassedBySources.isEmpty
+        guard !areNone, mayStart else { return false }
         var woken: [TransferID] = []
         if !passedTurns.isEmpty {
             var passed = PassedTurns<Backlogs.Executor>()
@@ -95,10 +96,16 @@ extension Downloads {
             swap(&passed, &passedTurns)
         }
         if !turnsPassedByHooks.isEmpty {
-            var passed = PassedTurns<OwedAnswers.Owner>()
+            var passed = PassedTurns<ObjectIdentifier>()
             swap(&passed, &turnsPassedByHooks)
             for hooks in passed.hosts where !owedAnswers.isBehind(hooks) { popPassed(&passed, hooks, &woken) }
             swap(&passed, &turnsPassedByHooks)
+        }
+        if !turnsPassedBySources.isEmpty {
+            var passed = PassedTurns<Source>()
+            swap(&passed, &turnsPassedBySources)
+            for source in passed.hosts where !slow.isBehind(source) { popPassed(&passed, source, &woken) }
+            swap(&passed, &turnsPassedBySources)
         }
         for id in woken.reversed() { wakeForExecutors(id, now) }
         return !woken.isEmpty
@@ -118,7 +125,7 @@ extension Downloads {
         guard let hooks = transfers[id].request.hooks else { return }
         transfers[id].phase = .resting
         restingCount += 1
-        var passed = PassedTurns<OwedAnswers.Owner>()
+        var passed = PassedTurns<ObjectIdentifier>()
         swap(&passed, &turnsPassedByHooks)
         if passed.needsLook { passed.keep { restsForExecutors($0) } }
         passed.append(id, ObjectIdentifier(hooks))

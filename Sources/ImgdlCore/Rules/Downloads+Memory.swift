@@ -1,7 +1,7 @@
 /// The budget of bytes at work (features B20). When it is reached nothing new starts, no decoder is opened early, and
 /// HTTP/1.1 transfers are paused: all of them while decoders are at their end or pictures on their way, which gives
-/// memory back; else all but a leader, so that something always ends. Decoders that are to finish wait until their
-/// canvas fits, or until there is no other whose end would make room.
+/// memory back; else all but a leader, so that something always ends; none of them where they are slow (Downloads+Pace).
+/// Decoders that are to finish wait until their canvas fits, or until there is no other whose end would make room.
 extension Downloads {
     struct OpenVariant: Equatable {
         let transfer: TransferID
@@ -80,6 +80,7 @@ extension Downloads {
         memory.changeBodies(-transfers[id].countedBytes)
         transfers[id].countedBytes = 0
         if transfers[id].heldBytes != 0 { transfers[id].heldBytes = 0 }
+        if slowCount > 0 { updateSlow(id) }
     }
 
     /// So much is held at the transport now.
@@ -89,6 +90,7 @@ extension Downloads {
         transfers[id].heldBytes = bytes
         transfers[id].countedBytes += change
         if transfers[id].question != nil { updateOwed(id) }
+        updatePace(id)
         memory.changeBodies(change)
         if change < 0 { hasRoom = true }
     }
@@ -137,6 +139,7 @@ extension Downloads {
         updateHeld(id)
         guard bytes > 0 else { return }
         transfers[id].variants[variant].reserved = bytes
+        if slowCount > 0 { updateSlow(id) }
         memory.changeCanvases(bytes)
         if openVariants.count >= leftoversLookedAt { dropLeftovers() }
         openVariants.append(OpenVariant(transfer: id, variant: variant))
@@ -153,7 +156,8 @@ extension Downloads {
         for open in openVariants {
             let variant = transfers[open.transfer].variants[open.variant]
             let isWanted = variant.phase != .done && variant.subscriberCount > 0
-            if isWanted, transfers[open.transfer].pauses.isEmpty { return false }
+            let isAtWork = transfers[open.transfer].pauses.isEmpty && !transfers[open.transfer].isSlow
+            if isWanted, isAtWork { return false }
             stuck += variant.reserved
         }
         judgeExecutors(stuck)
@@ -164,6 +168,7 @@ extension Downloads {
     mutating func forgetCanvases(_ id: TransferID) {
         openVariants.removeAll { $0.transfer == id }
         for variant in transfers[id].variants.indices { transfers[id].variants[variant].reserved = 0 }
+        if slowCount > 0 { updateSlow(id) }
     }
 
     private mutating func dropLeftovers() {
@@ -211,11 +216,12 @@ extension Downloads {
             isPressing = false
             leader = nil
             needsLeader = false
+            isLeadOpen = false
             for id in pressed where transfers.contains(id) { resume(id, .memory, now) }
             pressed = []
         }
         guard isPressing else { return pressIfFull(now) }
-        if leader == nil, needsLeader || hasChanged { chooseLeader(now) }
+        if leader == nil, !isLeadOpen, needsLeader || hasChanged { chooseLeader(now) }
         lookAgain(now)
     }
 
@@ -231,8 +237,10 @@ extension Downloads {
         guard memory.isFull else { return }
         isPressing = true
         leader = nil
+        isLeadOpen = false
         chooseLeader(now)
         lookAgain(now)
+        beginLooks(now)
     }
 
     private mutating func chooseLeader(_ now: Instant) {
@@ -244,13 +252,24 @@ extension Downloads {
 
     /// Pauses it, where it is one of those that have to wait for memory.
     mutating func press(_ id: TransferID, _ now: Instant) {
-        guard isPressing, id != leader, transfers.contains(id), isPressable(id) else { return }
+        guard isPressing, !isLeadOpen, id != leader, transfers.contains(id), isPressable(id) else { return }
         if leader == nil, !makesRoom() {
             leader = id
+            resume(id, .memory, now)
         } else if !transfers[id].pauses.contains(.memory) {
             pressed.append(id)
             pause(id, .memory, now)
         }
+    }
+
+    /// As `press` of one that has brought something. Where the lead is open, the first that is not slow takes it.
+    mutating func pressReceiving(_ id: TransferID, _ now: Instant) {
+        guard isPressing, id != leader, transfers.contains(id), !transfers[id].pauses.contains(.memory) else { return }
+        guard isLeadOpen else { return press(id, now) }
+        guard isPressable(id), isQuick(id) else { return }
+        isLeadOpen = false
+        press(id, now)
+        for other in running { press(other, now) }
     }
 
     /// Whether memory will come back without another byte from the network.
@@ -277,9 +296,10 @@ extension Downloads {
 
     private func isDecoding(_ id: TransferID) -> Bool { transfers[id].variants.contains { $0.reserved > 0 } }
 
-    /// Its body comes, over a connection of its own. A paused stream of HTTP/2 would hold up its siblings in the end.
+    /// Its body comes, not slowly, over a connection of its own. A paused stream of HTTP/2 would hold up its siblings in the
+    /// end.
     private func isPressable(_ id: TransferID) -> Bool {
         transfers[id].phase == .receiving && transfers[id].hasHead && !transfers[id].isDraining
-            && transfers[id].httpVersion < 20 && transfers[id].place >= 0
+            && transfers[id].httpVersion < 20 && transfers[id].place >= 0 && !transfers[id].isSlow
     }
 }

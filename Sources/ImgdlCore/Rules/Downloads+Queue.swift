@@ -32,6 +32,7 @@ extension Downloads {
         if !consultationLine.isEmpty { consultNext() }
         _ = wakePassed(now)
         repeat { startNext(now) } while wakePassed(now)
+        beginLooks(now)
     }
 
     private mutating func startNext(_ now: Instant) {
@@ -57,6 +58,11 @@ extension Downloads {
             if !transfers[id].isUnderWay, waitsForAnswers(id) {
                 waiting.undo(place)
                 restForAnswers(id)
+                continue
+            }
+            if !transfers[id].isUnderWay, waitsForSource(id) {
+                waiting.undo(place)
+                restForSource(id)
                 continue
             }
             occupy(id, place)
@@ -109,6 +115,7 @@ extension Downloads {
             leader = nil
             needsLeader = isPressing
         }
+        forgetPace(id)
     }
 
     /// The transport has done with it.

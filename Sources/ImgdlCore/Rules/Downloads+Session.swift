@@ -20,6 +20,7 @@ extension Downloads {
         self.limits = limits
         failedURLs = FailedURLs()
         memory.setBudget(limits.memoryBudget)
+        excuse()
         setMaximumPerHost(limits.maximumPerHost, now)
     }
 }

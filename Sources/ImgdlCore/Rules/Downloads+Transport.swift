@@ -72,6 +72,7 @@ extension Downloads {
         guard !transfers[id].isDraining else { return drained(id, count, now) }
         transfers[id].receive(Int64(count), now)
         if transfers[id].question != nil { updateOwed(id) }
+        updatePace(id)
         memory.changeBodies(Int64(count))
         // They were on their way when it was paused: nobody has been told of a response.
         if transfers[id].question == nil {
@@ -79,6 +80,7 @@ extension Downloads {
             if transfers[id].reminder == nil { watch(id) }
             useBody(id, now)
         }
+        pressReceiving(id, now)
         startWaiting(now)
     }
 

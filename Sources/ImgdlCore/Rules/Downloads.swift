@@ -66,8 +66,15 @@ package struct Downloads: ~Copyable {
     /// Transfers that wait for their turn until an executor has caught up.
     var passedTurns = PassedTurns<Backlogs.Executor>()
     /// The same until hooks have given answers that they owe.
-    var turnsPassedByHooks = PassedTurns<OwedAnswers.Owner>()
-    var owedAnswers = OwedAnswers()
+    var turnsPassedByHooks = PassedTurns<ObjectIdentifier>()
+    var owedAnswers = Shares<ObjectIdentifier>()
+    /// The same until less of what comes from their source stands still.
+    var turnsPassedBySources = PassedTurns<Source>()
+    /// What slow transfers hold, and how many of them there are.
+    var slow = Shares<Source>()
+    var slowCount = 0
+    /// When it is looked who is slow.
+    var nextLook: Instant?
     /// Transfers without a place that wait for what a hook makes of their body.
     var transformingCount = 0
     /// Decoders that have all their bytes and wait for the same; those that have gone on are thrown out when they are
@@ -76,11 +83,13 @@ package struct Downloads: ~Copyable {
     /// Transfers that do nothing but wait for such a decoder, and the bytes of their bodies.
     var heldForExecutorsCount = 0
     var heldForExecutorsBytes: Int64 = 0
-    /// HTTP/1.1 transfers are paused for memory, all but the leader.
+    /// HTTP/1.1 transfers are paused for memory, all but the leader and slow ones.
     var isPressing = false
     var leader: TransferID?
     /// It has ended, or is paused, and there may be another.
     var needsLeader = false
+    /// It was slow, and the first of the others that is not will be the next.
+    var isLeadOpen = false
     var pressed: [TransferID] = []
     /// Decoders and pictures whose canvas is reserved; leftovers are thrown out when it is looked at.
     var openVariants: [OpenVariant] = []
@@ -113,6 +122,8 @@ package struct Downloads: ~Copyable {
         case grace(UInt64)
         /// It is time for the next attempt.
         case rest(TransferID)
+        /// It is time to look who is slow.
+        case look
     }
 
     /// `seed`: of the waits between attempts, which are at random.

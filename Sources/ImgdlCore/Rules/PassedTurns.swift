@@ -1,5 +1,5 @@
-/// Transfers whose turn to start has passed, by the hosts, executors or hooks, of which they wait for one, oldest first. Some
-/// have ended or gone on since.
+/// Transfers whose turn to start has passed, by the executors, hooks or sources, of which they wait for one, oldest first.
+/// Some have ended or gone on since.
 struct PassedTurns<Host: Hashable & Comparable>: ~Copyable {
     private struct Line {
         var ids: [TransferID] = []

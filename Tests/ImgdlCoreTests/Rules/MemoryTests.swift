@@ -259,6 +259,7 @@ final class MemoryTests: XCTestCase {
         var play = Play(width: 2) {
             $0.memoryBudget = 1_000
             $0.idleTimeout = 500
+            $0.slowBytes = 1
         }
         let a = play.submit("a")
         let b = play.submit("b")

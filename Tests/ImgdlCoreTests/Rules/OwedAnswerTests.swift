@@ -9,7 +9,7 @@ final class OwedAnswerTests: XCTestCase {
     func testHooksAreBehindFromTheirShareOnUntilHalfOfItIsAnswered() {
         let (hooks, others) = (SilentHooks([.transformBody]), SilentHooks([.transformBody]))
         let (first, second) = (ObjectIdentifier(hooks), ObjectIdentifier(others))
-        var owed = OwedAnswers()
+        var owed = Shares<ObjectIdentifier>()
         owed.change(99, of: first, budget: 400)
         owed.change(50, of: second, budget: 400)
         XCTAssertFalse(owed.isBehind(first))

@@ -30,6 +30,7 @@ struct RandomPlay: ~Copyable {
         limits.maximumPerHost = Int.random(in: 0...2, using: &random)
         limits.agingInterval = [20, 400, 10_000].randomElement(using: &random)!
         limits.memoryBudget = [300, 2_000, 1 << 30].randomElement(using: &random)!
+        limits.slowBytes = [0, 1, 100, 16 << 10].randomElement(using: &random)!
         limits.earlyDecodeBytes = [1, 50, 1_000].randomElement(using: &random)!
         limits.failureLifetime = [0, 0, 2_000].randomElement(using: &random)!
         limits.progressInterval = [0, 0, 0.3].randomElement(using: &random)!

@@ -176,7 +176,8 @@ extension Witness {
         let isJudged = !charges.contains { $0.waitsFor.count > ($0.isAbandoned ? 1 : 0) }
         for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 && isJudged
         {
-            guard canvases - downloads.backlogs.excused > limits.memoryBudget else { continue }
+            let excused = downloads.backlogs.excused + downloads.slow.total
+            guard canvases - excused > limits.memoryBudget else { continue }
             // What a transfer holds besides may have been its own until a moment ago, within the same event.
             let others = charges.filter {
                 $0.variant != Charge.kept && ($0.transfer != reserved.transfer || $0.variant != reserved.variant)
@@ -188,7 +189,9 @@ extension Witness {
                     downloads.transfer(of: $0) == charge.transfer
                         && downloads.subscribers[$0].variant == charge.variant
                 }
-                let isIdle = transfer.isPaused || transfer.endedVariants.contains($0.variant) || !isWanted
+                let isSlow = downloads.contains($0.transfer) && downloads.transfers[$0.transfer].isSlow
+                let isIdle =
+                    transfer.isPaused || isSlow || transfer.endedVariants.contains($0.variant) || !isWanted
                 return !$0.isAbandoned && isIdle
             }
             try require(isAlone, "over the budget, though others will make room")
@@ -200,9 +203,10 @@ extension Witness {
         let unpaused = running.filter {
             let isOwnConnection = downloads.transfers[$0].httpVersion < 20
             return transfers[$0]!.transport == .receiving && transfers[$0]!.hasHead && !transfers[$0]!.isDraining
-                && isOwnConnection && downloads.transfers[$0].pauses.isEmpty
+                && isOwnConnection && downloads.transfers[$0].pauses.isEmpty && !downloads.transfers[$0].isSlow
         }
-        try require(!downloads.memory.isFull || unpaused.count <= 1, "more than one runs on though memory is full")
+        let mayMore = !downloads.memory.isFull || downloads.isLeadOpen
+        try require(mayMore || unpaused.count <= 1, "more than one runs on though memory is full")
         let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
         try require(!isPressed || downloads.memory.isFull || holdsStarts, "paused for memory that is there")
     }
@@ -227,6 +231,7 @@ extension Witness {
                         && subscribers[subscriber]!.variant == charge.variant
                     return isIt && !transfers[charge.transfer]!.endedVariants.contains(charge.variant)
                         && downloads.transfers[charge.transfer].pauses.isEmpty
+                        && !downloads.transfers[charge.transfer].isSlow
                 }
         }
         try require(comes || holdsStarts, "waits for memory, and nothing will give any back")
@@ -268,9 +273,30 @@ extension Witness {
             try require(!isHeld || isBehind, "waits for executors that are not behind")
             let areAllBehind = own.allSatisfy { downloads.backlogs.isBehind($0.executor) }
             try require(
-                !rests || areAllBehind || !mayStart || downloads.waitsForAnswers(id),
+                !rests || areAllBehind || !mayStart || downloads.waitsForAnswers(id) || downloads.waitsForSource(id),
                 "a place is free, and a turn has passed for nothing")
         }
+    }
+
+    /// Who brings next to nothing, and what counts for its source alone.
+    func seePace(_ downloads: borrowing Downloads) throws {
+        let slow = liveTransfers.filter { downloads.transfers[$0].isSlow }
+        try require(downloads.slowCount == slow.count, "slow ones not counted right")
+        var held: [Source: Int64] = [:]
+        for id in slow {
+            try require(running.contains(id), "slow without a place")
+            try require(!downloads.transfers[id].pauses.contains(.memory), "slow, and paused for memory")
+            let bytes = downloads.transfers[id].countedBytes - downloads.transfers[id].owedBytes
+            let canvases = downloads.transfers[id].variants.reduce(0) { $0 + $1.reserved }
+            try require(downloads.transfers[id].slowBytes == bytes + canvases, "what it holds is not counted right")
+            if let source = downloads.transfers[id].slowSource { held[source, default: 0] += bytes + canvases }
+        }
+        try require(downloads.slow.total == held.values.reduce(0, +), "what slow ones hold is not counted right")
+        try require(downloads.leader.map { !slow.contains($0) } ?? true, "a slow one leads")
+        try require(!downloads.isLeadOpen || downloads.leader == nil && downloads.isPressing, "two lead")
+        let hasLooks = downloads.nextLook != nil || holdsStarts
+        let isLooked = hasLooks || downloads.running.isEmpty || slow.isEmpty && !downloads.isShortOfMemory
+        try require(isLooked, "nobody looks who is slow")
     }
 
     mutating func release(_ index: Int) -> Int64 { charges.remove(at: index).bytes }

@@ -650,6 +650,7 @@ struct Witness {
     /// What holds whenever an event has been dealt with.
     mutating func check(_ downloads: borrowing Downloads, afterDeadlines: Bool) throws {
         try seeBacklogs(downloads)
+        try seePace(downloads)
         for id in resting where downloads.transfers[id].phase == .waiting {
             try require(transfers[id]!.rest!.contains(now), "woken too early")
             transfers[id]!.transport = .waiting

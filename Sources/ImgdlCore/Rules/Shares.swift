@@ -1,12 +1,10 @@
-/// Bodies that wait for the answers of hooks, by the hooks that owe them.
+/// Bytes that wait for somebody, by whom they wait for: hooks that owe answers, or sources that send next to nothing.
 ///
-/// They count for those hooks alone and not for the budget of all: what an answer waits for may be another request. Once they
-/// have reached their share, requests with the same hooks wait to begin until half of it has been answered for.
-package struct OwedAnswers {
-    package typealias Owner = ObjectIdentifier
-
-    /// Which part of the budget may wait for the answers of the same hooks before none that has them begins any more.
-    static let sharesOfBudget: Int64 = 4
+/// They count for that one alone and not for the budget of all. Once they have reached its share, its own requests wait to begin
+/// until only half of it is left.
+package struct Shares<Owner: Hashable> {
+    /// Which part of the budget may wait for the same one before nothing that needs it begins any more.
+    private static var sharesOfBudget: Int64 { 4 }
 
     private struct Entry {
         var bytes: Int64 = 0
@@ -14,7 +12,7 @@ package struct OwedAnswers {
         var resumesAt: Int64?
     }
 
-    /// Hooks that owe any.
+    /// Of those that something waits for.
     private var entries: [Owner: Entry] = [:]
     /// Bytes that wait, for whomever.
     package private(set) var total: Int64 = 0
@@ -24,7 +22,7 @@ package struct OwedAnswers {
 
     package func isBehind(_ owner: Owner) -> Bool { behindCount > 0 && entries[owner]?.resumesAt != nil }
 
-    /// So many more bytes wait for the answers of these hooks, or less. They live as long as any do.
+    /// So many more bytes wait for this one, or less. It lives as long as any do.
     package mutating func change(_ bytes: Int64, of owner: Owner, budget: Int64) {
         var entry = entries[owner] ?? Entry()
         entry.bytes += bytes
