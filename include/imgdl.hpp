@@ -618,7 +618,8 @@ class Continuation {
 };
 
 /// The functions that a download asks; those that are empty are not asked. They are called on a thread of the library
-/// that other downloads wait for, several at a time for several downloaders.
+/// that other downloads wait for, several at a time for several downloaders. A download that an answer of transform_body
+/// waits for needs hooks of its own: see imgdl_hooks_table.
 struct HookFunctions {
     std::function<void(const imgdl_outgoing &, Continuation)> modify_request = {};
     std::function<void(const ResponseView &, Continuation)> modify_response = {};

@@ -222,6 +222,8 @@ class Hooks:
 
     A function is called once for each transfer, on a thread of the library that other downloads wait for: it must be
     quick and must not wait. Requests with different hooks never share a transfer: make one `Hooks` and use it for many.
+    A `transform_body` that answers LATER may need another download of the same downloader, of a key say. Give that one
+    hooks of its own: with the same ones it may wait for the answer itself, and `hooks=None` means the downloader's.
 
         >>> def sign(request, next):
         ...     return request.with_header("Authorization", "Bearer of a token")

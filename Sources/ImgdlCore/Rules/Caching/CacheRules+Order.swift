@@ -16,12 +16,14 @@ extension StoredResponse {
     }
 
     /// Date, where it tells when the server made this. That of an answer without one is the time of receiving
-    /// (`CacheRules.storable`), which says nothing of an answer that took its time; nor does one from the future.
+    /// (`CacheRules.storable`), which says nothing of an answer that took its time, or that came while this machine's clock was
+    /// ahead; nor does one from the future.
     private func telling(_ wallTime: Int64) -> Int64? {
         guard let date = fields.first(named: "Date").flatMap({ Freshness.seconds($0, wallTime) }),
             Freshness.span(from: responseTime, to: date) <= Self.clockDifference
         else { return nil }
-        return date == responseTime && requestTime < responseTime ? nil : date
+        let isOurs = date == responseTime && (requestTime < responseTime || responseTime > wallTime)
+        return isOurs ? nil : date
     }
 
     /// Seconds by which the clocks of two machines that are set well may differ.

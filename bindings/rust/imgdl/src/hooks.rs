@@ -27,7 +27,9 @@ type Authenticate = Box<dyn Fn(&Response, Continuation<question::Challenge>) + S
 /// transfer.
 ///
 /// A function is called on a thread of the library that other downloads wait for, once for each transfer. It answers
-/// through its [`Continuation`], inside the call or later, on any thread.
+/// through its [`Continuation`], inside the call or later, on any thread. An answer about a body that needs another download
+/// of the same downloader, of a key say, gives that one hooks of its own: with the same ones it may wait for the answer
+/// itself, and a request without hooks has the downloader's.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
