@@ -173,7 +173,8 @@ demonstration: $(PROGRAMS) build/pictures/.written
 # ---- Tests
 
 C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer \
-    build/tests/imgdl-player build/tests/hostile-client build/tests/slow-sync.so
+    build/tests/imgdl-player build/tests/hostile-client build/tests/hostile-crowd \
+    build/tests/slow-sync.so
 STRUCT_FIELDS := build/tests/include/struct-fields.h
 C_SUPPORT := $(wildcard Tests/c/*.h) $(STRUCT_FIELDS) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c Tests/c/slow-sync.c,$(wildcard Tests/c/*.c))
@@ -211,8 +212,8 @@ build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.se
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -ldl -pthread
 
-# One hostile answer in a process of its own: Tests/Hostile/run starts it.
-build/tests/hostile-client: Tests/Hostile/client.c include/imgdl.h $(LIBRARY) | build/.setup-test
+# One hostile answer in a process of its own, of one server or of many at once: Tests/Hostile/run starts them.
+build/tests/hostile-client build/tests/hostile-crowd: build/tests/hostile-%: Tests/Hostile/%.c include/imgdl.h $(LIBRARY) | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib
 

@@ -11,6 +11,8 @@ final class CurlMulti {
     private var knownDeadline: Instant?
     /// Nothing has been asked of curl since.
     private var isDeadlineKnown = false
+    /// Some of its transfers have had no turn since they were added.
+    private(set) var hasNewcomers = false
     /// Told which descriptors are this one's, and which are not any more.
     var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
     /// By descriptor, whether it is an open one of its connections': only of these it is known when they close.
@@ -73,6 +75,7 @@ final class CurlMulti {
                 code == CURLM_OUT_OF_MEMORY ? .outOfMemory : .internal,
                 "libcurl does not take the transfer: \(String(cString: curl_multi_strerror(code)))")
         }
+        hasNewcomers = true
     }
 
     /// Ends the transfer if it still runs.
@@ -139,6 +142,7 @@ final class CurlMulti {
     private func act(_ descriptor: Int32, _ events: Int32) {
         guard !isClosed else { return }
         noteUse()
+        hasNewcomers = false
         var running: Int32 = 0
         let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
         for stop in stopped {

@@ -91,6 +91,8 @@ final class CurlTransfer: LingeringStream {
     var isNudged = false
     /// It waits for a turn of decoding.
     var isInLine = false
+    /// Now or before.
+    var hasBeenInLine = false
     /// The engine has been told so.
     var isWaiting = false
     /// Bytes of a coded body that have come since anything could be decoded.

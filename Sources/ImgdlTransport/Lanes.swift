@@ -113,11 +113,19 @@ final class Lanes {
         return ([common] + special + retired).compactMap(\.multi.deadline).min()
     }
 
-    /// Of those that are closed meanwhile nothing comes.
+    /// Those with new transfers first, which have nothing to read yet, then whoever has been due for longest. None once those
+    /// before it have had the time of a turn, since a lane may have as much to read as a socket: the others stay due. Of those
+    /// that are closed meanwhile nothing comes.
     func forEachDue(_ now: Instant, _ body: (Lane) -> Void) {
-        if common.isDue(now) { body(common) }
-        guard !special.isEmpty || !retired.isEmpty else { return }
-        for lane in special + retired where lane.isDue(now) { body(lane) }
+        guard !special.isEmpty || !retired.isEmpty else {
+            if common.isDue(now) { body(common) }
+            return
+        }
+        let due = ([common] + special + retired).compactMap { lane in
+            lane.multi.deadline.map { (lane: lane, since: lane.multi.hasNewcomers ? Instant(nanoseconds: .min) : $0) }
+        }
+        let turn = DecodingTurn(limit: BodyLine.timeOfPieces)
+        for (lane, since) in due.sorted(by: { $0.since < $1.since }) where since <= now && !turn.isOver { body(lane) }
     }
 
     func forEach(_ body: (Lane) -> Void) {

@@ -61,6 +61,8 @@ class Answer:
     stored   what a look-up in the cache may end with, besides the code and NOT_CACHED
     environment   of the process; `pieces`: those that it is sent in, where not all
     site     an origin whose name the answer is asked for by: the server is its proxy (HTTP/1.1 in the clear alone)
+    crowd    so many servers give the answer at once, each asked by the name of another host, and with `partitions` each for
+             another account; what is looked at then is how late others hear, see crowd.c, and `code` is of none
     width, length, notes   of the picture, of the body, and the bits that its notes must have
     """
 
@@ -68,7 +70,7 @@ class Answer:
                  before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False,
                  cache=None,
                  stored=(), neighbour=0.1, host=None, greeting=None, environment=None,
-                 pieces=None, again=None, site=None):
+                 pieces=None, again=None, site=None, crowd=0, partitions=False):
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end
         self.codes = {protocol: self._codes(code, protocol) for protocol in protocols}
@@ -81,6 +83,7 @@ class Answer:
         self.caches, self.stored = (cache,) if isinstance(cache, str) else cache, self._codes(stored, None)
         self.environment, self.pieces = environment or {}, pieces
         self.site = site
+        self.crowd, self.partitions = crowd, partitions
         self.again = again and self._codes(again, None)
         ROWS[name] = self
 

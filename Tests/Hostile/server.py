@@ -23,6 +23,7 @@ GOOD = pictures.good(3, 5)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SILENCE = 6  # seconds: longer than anything that is to be seen
 FLOOD_SECONDS = 4
+CROWD_SECONDS = 30  # until the client has seen enough
 MANY = 4096  # bytes: what follows comes in larger pieces
 
 
@@ -86,10 +87,10 @@ class Channel:
         self.connection = connection
         self.unread = b""
 
-    def send(self, data, pieces, seed):
+    def send(self, data, pieces, seed, seconds=FLOOD_SECONDS):
         if isinstance(data, bytes):
             data = [data]
-        chance, count, until = random.Random(int(seed)), 0, time.monotonic() + FLOOD_SECONDS
+        chance, count, until = random.Random(int(seed)), 0, time.monotonic() + seconds
         if pieces == "one":
             data = self._joined(data)
         for part in data:
@@ -162,7 +163,11 @@ class Connection:
         if request.kind != "hostile" or not row:
             self.connection.sendall(self.refusal(request))
             return True
-        self.channel.send(row.make(request), request.query.get("pieces", "one"), request.query.get("seed", 0))
+        seconds = FLOOD_SECONDS
+        if row.crowd:
+            seconds = CROWD_SECONDS
+            self.connection.settimeout(seconds)
+        self.channel.send(row.make(request), request.query.get("pieces", "one"), request.query.get("seed", 0), seconds)
         if row.end == "keep":
             return True
         self.channel.end(row.end)

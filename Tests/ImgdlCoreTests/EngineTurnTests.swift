@@ -61,6 +61,21 @@ final class EngineTurnTests: XCTestCase {
         XCTAssertLessThanOrEqual(late, ReadyRounds.longest / 1_000_000 + 2 * CrowdTransport.turn)
     }
 
+    /// What was read of an answer waits in the transport, while others have their turns there: its server is not silent.
+    func testWhatWaitsInTheTransportIsNoSilence() throws {
+        let clock = SteppedClock()
+        let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { (_, _, events) in WaitingTransport(clock, events)
+        }
+        let downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        var options = SubscriberOptions.quiet
+        options.idleTimeout = 100
+        let subscription = try downloader.download("picture", options)
+        try downloader.wait(for: subscription, milliseconds: 30_000)
+        XCTAssertEqual(downloader.result(of: subscription)?.code, .ok)
+        downloader.destroy()
+    }
+
     /// The host enters the background while the thread reads: what would be sent in the same turn is not to be, and in the next
     /// one it is paused.
     func testABackgroundIsKnownBeforeItsCommandIsHeard() throws {
@@ -301,4 +316,48 @@ private final class CrowdTransport: Transport {
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
     func setPaused(_ id: TransferID, _ isPaused: Bool) {}
     func setPriority(_ id: TransferID, _ priority: Priority) {}
+}
+
+/// An answer that is told after five turns of others, each of which takes twice an idle timeout.
+private final class WaitingTransport: Transport {
+    private let clock: SteppedClock
+    private unowned let events: any TransportEvents
+    private(set) var deadline: Instant?
+    private var started: TransferID?
+    private var turns = 0
+    private var isRead = false
+
+    init(_ clock: SteppedClock, _ events: any TransportEvents) {
+        self.clock = clock
+        self.events = events
+    }
+
+    func start(_ id: TransferID, _ request: __owned TransportRequest) {
+        started = id
+        deadline = clock.now()
+    }
+
+    func deadlineReached(_ now: Instant) {
+        guard let id = started else { return }
+        if turns == 0 { events.transferConnected(id) }
+        turns += 1
+        if turns <= 5 { return clock.step(milliseconds: 200) }
+        deadline = nil
+        _ = events.transferReceived(
+            id, head: ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: 0, isEncoded: false))
+        isRead = true
+    }
+
+    func reportEnds() {
+        guard isRead, let id = started.take() else { return }
+        events.transferFinished(id, TransferTimes())
+    }
+
+    func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
+    func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
+    func cancel(_ id: TransferID) {}
+    func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    func setPriority(_ id: TransferID, _ priority: Priority) {}
+    func close() {}
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
 }

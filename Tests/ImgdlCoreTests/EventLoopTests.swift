@@ -141,7 +141,7 @@ final class EventLoopTests: XCTestCase {
         XCTAssertEqual(loop.heardUntil, second)
     }
 
-    /// Twenty that have much to read, whose turns take 8 ms each: deadlines and commands are looked at after every other one,
+    /// Twenty that have much to read, whose turns take 8 tenths of a round each: deadlines and commands are looked at after every other one,
     /// who wants little goes first, and nobody has been heard of before each has had its turn.
     func testARoundEndsInTime() throws {
         let much = [UInt8](repeating: 1, count: 100_000)
@@ -163,7 +163,9 @@ final class EventLoopTests: XCTestCase {
             var turns: [Int32] = []
             loop.forEachReady(now: { moment }) { descriptor, _, _ in
                 turns.append(descriptor)
-                if heavy.contains(descriptor) { moment = moment.advanced(byMilliseconds: 8) }
+                if heavy.contains(descriptor) {
+                    moment = Instant(nanoseconds: moment.nanoseconds + 8 * ReadyRounds.longest / 10)
+                }
             }
             if number == 6 {
                 XCTAssertEqual(turns.first, ends[0], "it has little to read")

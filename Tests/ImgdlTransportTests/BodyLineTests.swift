@@ -43,4 +43,26 @@ final class BodyLineTests: XCTestCase {
         _ = line.beginTurn()
         XCTAssertTrue(line.takesPiece(inTurnOfCurl: 2), "the line's turn")
     }
+
+    /// Also in time, which is looked at with every few of them: buffers of frames that bring a byte each, say.
+    func testPiecesOfATurnAreTimed() {
+        var time: Int64 = 0
+        var line = BodyLine { time }
+        func taken(inTurnOfCurl turn: UInt64) -> Int {
+            var count = 0
+            while line.takesPiece(inTurnOfCurl: turn) {
+                count += 1
+                time += BodyLine.timeOfPieces / 25
+            }
+            XCTAssertFalse(line.takesPiece(inTurnOfCurl: turn))
+            return count
+        }
+        // The first look begins the time, and others follow until it is over.
+        let most = 5 * BodyLine.piecesUntimed
+        XCTAssertEqual(taken(inTurnOfCurl: 1), most)
+        time += 1_000_000_000
+        XCTAssertEqual(taken(inTurnOfCurl: 2), most, "another turn")
+        _ = line.beginTurn()
+        XCTAssertEqual(taken(inTurnOfCurl: 2), most, "the line's turn")
+    }
 }

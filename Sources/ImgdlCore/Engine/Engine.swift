@@ -116,7 +116,7 @@ final class Engine {
                 readTransport { transport?.deadlineReached(now) }
             }
             if let deadline = downloads.nextDeadline, deadline <= now {
-                downloads.deadlineReached(now, heardUntil: loop.heardUntil) { [transport] in
+                downloads.deadlineReached(now, heardUntil: heardUntil(now)) { [transport] in
                     transport?.nameLookedUp($0)
                 }
                 performActions()
@@ -155,6 +155,9 @@ final class Engine {
         downloads.turnBegins(after: delay, now)
         performActions()
     }
+
+    /// What came before has been told. What the transport has read may wait in it for another turn.
+    private func heardUntil(_ now: Instant) -> Instant { min(loop.heardUntil, transport?.deadline ?? now) }
 
     private var nextDeadline: Instant? {
         guard let own = downloads.nextDeadline else { return transport?.deadline }

@@ -5,7 +5,7 @@
 /// Those that had no turn go first in the next round, and nobody has been heard of before they have had theirs.
 struct ReadyRounds {
     /// Nanoseconds after which no turn begins in a round, but for the first of one that has much to read.
-    static let longest: Int64 = 10_000_000
+    static let longest: Int64 = 5_000_000
     /// More than an answer's header or a small picture.
     static let heavyBytes: Int32 = 64 << 10
 

@@ -9,15 +9,17 @@ struct DecodingTurn {
 
     private let now: () -> Int64
     private let begin: Int64
+    private let limit: Int64
 
     /// `now`: the thread's CPU time in nanoseconds.
-    init(_ now: @escaping () -> Int64 = cpuTime) {
+    init(_ now: @escaping () -> Int64 = cpuTime, limit: Int64 = limit) {
         self.now = now
+        self.limit = limit
         begin = now()
     }
 
     var time: Int64 { now() - begin }
-    var isOver: Bool { time >= Self.limit }
+    var isOver: Bool { time >= limit }
 
     static func cpuTime() -> Int64 {
         var time = timespec()

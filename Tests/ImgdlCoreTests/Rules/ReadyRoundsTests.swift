@@ -5,19 +5,19 @@ import XCTest
 final class ReadyRoundsTests: XCTestCase {
     private typealias Round = ReadyRounds.Round
 
-    /// The places that have a turn, each of which takes so many milliseconds.
-    private func turns(_ round: inout Round, milliseconds: (Int) -> Int64) -> [Int] {
+    /// The places that have a turn, each of which takes so many tenths of the round's time.
+    private func turns(_ round: inout Round, tenths: (Int) -> Int64) -> [Int] {
         var now = Instant(nanoseconds: 5_000_000_000)
         var turns: [Int] = []
         while let place = round.next(now) {
             turns.append(place)
-            now = now.advanced(byMilliseconds: milliseconds(place))
+            now = Instant(nanoseconds: now.nanoseconds + tenths(place) * ReadyRounds.longest / 10)
         }
         return turns
     }
 
     func testARound() {
-        let table: [(String, ready: Int, light: Int, isCrowded: Bool, milliseconds: Int64, turns: [Int])] = [
+        let table: [(String, ready: Int, light: Int, isCrowded: Bool, tenths: Int64, turns: [Int])] = [
             ("none", 0, 0, false, 1, []),
             ("all in time", 4, 4, false, 1, [0, 1, 2, 3]),
             ("in no time", 4, 2, false, 0, [0, 1, 2, 3]),
@@ -32,9 +32,9 @@ final class ReadyRoundsTests: XCTestCase {
             ("a crowd of those with much to read", 9, 0, true, 0, [0]),
             ("a crowd of those with little", 3, 3, true, 0, [0, 1, 2]),
         ]
-        for (name, ready, light, isCrowded, milliseconds, expected) in table {
+        for (name, ready, light, isCrowded, tenths, expected) in table {
             var round = Round(ready: ready, light: light, isCrowded: isCrowded)
-            XCTAssertEqual(turns(&round) { _ in milliseconds }, expected, name)
+            XCTAssertEqual(turns(&round) { _ in tenths }, expected, name)
             XCTAssertEqual(Set(round.left), Set(0..<ready).subtracting(expected), name)
             XCTAssertEqual(round.isComplete, expected.count == ready, name)
         }

@@ -1,0 +1,26 @@
+"""Many servers that send bodies as fast as they can, in as many pieces as they can: what they send brings something, so
+nobody ends them, and others hear as if they were not there."""
+from answer import HTTP1, frames, raw
+from wire import DATA, frame, head, header_frames, literal
+
+SERVERS = 24
+STATUS = literal(":status", 200)
+CHUNK = b"1\r\nx\r\n"
+
+
+def forever(first, part):
+    yield first
+    again = part * max(1, (1 << 18) // len(part))
+    while True:
+        yield again
+
+
+for name, partitions in (("", False), ("-of-accounts", True)):
+    bounds = {"crowd": SERVERS, "partitions": partitions, "options": {"flags": 1}, "pieces": ("one",), "cache": "off",
+              "before": False, "limit": 60}
+    for size in (1, 4):
+        frames(f"crowd{name}-frames-of-{size}",
+               lambda stream, size=size: forever(header_frames(stream, STATUS), frame(DATA, 0, stream, b"x" * size)), (),
+               **bounds)
+    raw(f"crowd{name}-chunks-of-1", lambda request: forever(head(("Transfer-Encoding", "chunked")), CHUNK), (),
+        protocols=(HTTP1,), **bounds)

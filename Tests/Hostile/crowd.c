@@ -1,0 +1,282 @@
+/* hostile-crowd NAME=VALUE…: one hostile answer of many servers at once, in a process of its own, and how late others hear
+ * meanwhile, as JSON. Tests/Hostile/run starts it, and says what must have come out.
+ *
+ *   url             of the answer, as often as there are servers
+ *   partitions      1: each of them is asked with connections of its own kind, as for as many accounts
+ *   neighbour       a picture of another server
+ *   flags, ca_file  of the requests to the crowd, and of the downloader
+ *
+ * Late is what the downloader's thread works between the moment in which something is due and the moment in which it is told:
+ * no other process adds to that. What is told is told on that thread, which looks at its own time.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "imgdl.h"
+
+enum { EACH = 8, TIMEOUT_MS = 100, BETWEEN_MS = 30, PATIENCE_S = 20, MAXIMUM = 256 };
+
+static int argument_count;
+static char **arguments;
+/* Of the downloader's thread. */
+static clockid_t engine;
+
+static const char *argument(const char *name, int *from)
+{
+    size_t length = strlen(name);
+    for (; *from < argument_count; ++*from)
+        if (strncmp(arguments[*from], name, length) == 0 && arguments[*from][length] == '=')
+            return arguments[(*from)++] + length + 1;
+    return NULL;
+}
+
+static const char *only_argument(const char *name)
+{
+    int from = 1;
+    return argument(name, &from);
+}
+
+static void require(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "%s: %s\n", what, imgdl_last_error());
+    exit(2);
+}
+
+static double in_ms(clockid_t clock)
+{
+    struct timespec time;
+    require(clock_gettime(clock, &time) == 0, "a clock");
+    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static void sleep_until(double ms)
+{
+    struct timespec until = {(time_t)(ms / 1e3), 0};
+    until.tv_nsec = (long)((ms - (double)until.tv_sec * 1e3) * 1e6);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+static void wait_for(sem_t *semaphore, unsigned count, const char *what)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    for (unsigned i = 0; i < count; i++)
+        while (sem_timedwait(semaphore, &until) != 0)
+            require(errno == EINTR, what);
+}
+
+/* What is asked for meanwhile. */
+struct question {
+    imgdl_token *token;
+    sem_t ended;
+    imgdl_status code;
+    clockid_t engine;
+    double told; /* of the engine's time */
+};
+
+static void on_answer(const imgdl_event *event, void *user_data)
+{
+    struct question *question = user_data;
+    if (event->kind != IMGDL_EVENT_TERMINAL)
+        return;
+    require(pthread_getcpuclockid(pthread_self(), &question->engine) == 0, "the thread's clock");
+    question->told = in_ms(question->engine);
+    question->code = event->code;
+    sem_post(&question->ended);
+}
+
+static imgdl_request request_of(const char *url, imgdl_event_callback callback, void *user_data)
+{
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    request.retry_count = IMGDL_RETRY_NONE;
+    request.executor = IMGDL_EXECUTOR_INLINE;
+    request.callback = callback;
+    request.user_data = user_data;
+    return request;
+}
+
+static void ask(imgdl_downloader *downloader, struct question *question, const char *url, uint32_t total_timeout_ms)
+{
+    imgdl_request request = request_of(url, on_answer, question);
+    request.total_timeout_ms = total_timeout_ms;
+    sem_init(&question->ended, 0, 0);
+    require(imgdl_download(downloader, &request, &question->token) == IMGDL_OK, "the request");
+}
+
+/* How late it was told, where it was due at that time of the engine's. */
+static double lateness(struct question *question, double due, imgdl_status code, const char *what)
+{
+    wait_for(&question->ended, 1, what);
+    imgdl_token_release(question->token);
+    if (question->code != code)
+        fprintf(stderr, "%s: %s\n", what, imgdl_error_name(question->code));
+    require(question->code == code, what);
+    return question->told > due ? question->told - due : 0;
+}
+
+/* A server that takes connections, and says nothing. */
+static void make_silence(char *url, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    require(listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 64) == 0 &&
+            getsockname(listener, (struct sockaddr *)&address, &length) == 0, "a server that is silent");
+    snprintf(url, size, "http://127.0.0.1:%d/", ntohs(address.sin_port));
+}
+
+static void print_latenesses(const char *name, const double *late)
+{
+    printf("\"%s\": [", name);
+    for (int i = 0; i < EACH; i++)
+        printf("%s%.1f", i ? ", " : "", late[i]);
+    printf("], ");
+}
+
+static void look_at_timeouts(imgdl_downloader *downloader, const char *silence)
+{
+    double late[EACH];
+    for (int i = 0; i < EACH; i++) {
+        struct question question;
+        char url[96];
+        snprintf(url, sizeof url, "%stimeout-%d", silence, i);
+        double until = in_ms(CLOCK_MONOTONIC) + TIMEOUT_MS;
+        ask(downloader, &question, url, TIMEOUT_MS);
+        sleep_until(until);
+        late[i] = lateness(&question, in_ms(engine), IMGDL_ERROR_TOTAL_TIMEOUT, "a total timeout");
+    }
+    print_latenesses("timeouts_late", late);
+}
+
+static void look_at_cancellations(imgdl_downloader *downloader, const char *silence)
+{
+    double late[EACH];
+    for (int i = 0; i < EACH; i++) {
+        struct question question;
+        char url[96];
+        snprintf(url, sizeof url, "%scancelled-%d", silence, i);
+        ask(downloader, &question, url, 0);
+        sleep_until(in_ms(CLOCK_MONOTONIC) + BETWEEN_MS);
+        double due = in_ms(engine);
+        require(imgdl_token_cancel(question.token) == IMGDL_OK, "a cancellation");
+        late[i] = lateness(&question, due, IMGDL_ERROR_CANCELLED, "a cancellation");
+    }
+    print_latenesses("cancellations_late", late);
+}
+
+static void look_at_pictures(imgdl_downloader *downloader, const char *url)
+{
+    double late[EACH];
+    for (int i = 0; i < EACH; i++) {
+        struct question question;
+        double due = in_ms(engine);
+        ask(downloader, &question, url, 0);
+        late[i] = lateness(&question, due, IMGDL_OK, "the neighbour's picture");
+    }
+    print_latenesses("pictures_late", late);
+}
+
+/* ---- The crowd */
+
+static struct {
+    sem_t answers, ends;
+    atomic_uint ended_early;
+    int64_t least_received;
+    atomic_int is_over;
+} crowd;
+
+static void on_crowd_event(const imgdl_event *event, void *user_data)
+{
+    (void)user_data;
+    if (event->kind == IMGDL_EVENT_RESPONSE)
+        sem_post(&crowd.answers);
+    if (event->kind != IMGDL_EVENT_TERMINAL)
+        return;
+    if (!atomic_load(&crowd.is_over)) {
+        atomic_fetch_add(&crowd.ended_early, 1);
+        fprintf(stderr, "one of the crowd: %s: %s\n", imgdl_error_name(event->code), event->message ? event->message : "");
+    }
+    /* All of them end on one thread. */
+    if (event->received < crowd.least_received)
+        crowd.least_received = event->received;
+    sem_post(&crowd.ends);
+}
+
+static unsigned begin_crowd(imgdl_downloader *downloader)
+{
+    unsigned count = 0;
+    int from = 1;
+    const char *url, *flags = only_argument("flags");
+    sem_init(&crowd.answers, 0, 0);
+    sem_init(&crowd.ends, 0, 0);
+    crowd.least_received = INT64_MAX;
+    while ((url = argument("url", &from))) {
+        char partition[16] = "";
+        if (only_argument("partitions"))
+            snprintf(partition, sizeof partition, "%u", count);
+        imgdl_request request = request_of(url, on_crowd_event, NULL);
+        request.event_mask = IMGDL_EVENT_RESPONSE;
+        request.flags = flags ? (imgdl_request_flags)strtoul(flags, NULL, 10) : 0;
+        request.partition = partition;
+        require(imgdl_download(downloader, &request, NULL) == IMGDL_OK, "the crowd");
+        count++;
+    }
+    wait_for(&crowd.answers, count, "the crowd's answers");
+    return count;
+}
+
+int main(int count, char **values)
+{
+    const struct rlimit seconds = {60, 60}, none = {0, 0};
+    argument_count = count;
+    arguments = values;
+    setrlimit(RLIMIT_CPU, &seconds);
+    setrlimit(RLIMIT_CORE, &none);
+    char silence[64];
+    make_silence(silence, sizeof silence);
+
+    imgdl_config config;
+    imgdl_downloader *downloader = NULL;
+    imgdl_config_init(&config, sizeof config);
+    config.ca_file = only_argument("ca_file");
+    config.proxy = "";
+    config.max_concurrent = config.max_per_host = MAXIMUM;
+    require(imgdl_downloader_create(&config, &downloader) == IMGDL_OK, "the downloader");
+    /* Whatever is used for the first time is used here, and the engine's clock is known then. */
+    struct question first;
+    ask(downloader, &first, only_argument("neighbour"), 0);
+    lateness(&first, 0, IMGDL_OK, "the neighbour alone");
+    engine = first.engine;
+
+    printf("{");
+    unsigned servers = begin_crowd(downloader);
+    double began = in_ms(CLOCK_MONOTONIC), worked = in_ms(engine);
+    look_at_timeouts(downloader, silence);
+    look_at_cancellations(downloader, silence);
+    look_at_pictures(downloader, only_argument("neighbour"));
+    printf("\"took_ms\": %.0f, \"worked_ms\": %.0f, ", in_ms(CLOCK_MONOTONIC) - began, in_ms(engine) - worked);
+    atomic_store(&crowd.is_over, 1);
+    require(imgdl_downloader_cancel_all(downloader) == IMGDL_OK, "the end");
+    wait_for(&crowd.ends, servers, "the crowd's ends");
+    require(imgdl_downloader_destroy(downloader) == IMGDL_OK, "the downloader's end");
+    printf("\"servers\": %u, \"ended_early\": %u, \"least_received\": %lld}\n", servers, atomic_load(&crowd.ended_early),
+           (long long)crowd.least_received);
+    return 0;
+}
