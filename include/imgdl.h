@@ -978,9 +978,9 @@ typedef struct imgdl_config {
                                   /* memory holds up no others: what it holds counts for its server (host and port,  */
                                   /* or the scheme where it is neither http nor https) alone, with the same rule,    */
                                   /* until it is quicker or there is room. Once all such transfers together hold as  */
-                                  /* much as this no more count so, and the others wait until idle timeouts have     */
-                                  /* ended some: bodies and pixels take three times this at most where servers       */
-                                  /* stand still, and what had begun and came at once                                */
+                                  /* much as this no others count so than those that had begun at such servers, and  */
+                                  /* the rest waits until idle timeouts have ended some: bodies and pixels take      */
+                                  /* three times this at most where servers stand still, besides what began there    */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;

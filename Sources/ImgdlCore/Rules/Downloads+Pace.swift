@@ -1,8 +1,9 @@
 /// Transfers that bring next to nothing while others wait for memory: they are slow. One that led passes the lead on, none is
 /// paused, so that their idle clocks run, and what they hold counts for their source alone (`Shares`), until they have become
 /// quicker or there is room for all. So whoever stands still holds up itself. Once they hold as much as the budget there are no
-/// more of them, so that all together hold three times as much at most: before that, what filled the budget then, and what does
-/// afterwards.
+/// more of them, but for those that had begun at a source that has used up its share, where nothing begins any more. So all
+/// together hold three times the budget at most, besides those: what came before that, what filled the budget then, and what
+/// does afterwards.
 extension Downloads {
     /// Milliseconds between two looks at what has come.
     static var lookInterval: Int64 { 1_000 }
@@ -67,7 +68,7 @@ extension Downloads {
         beginPace(id)
         guard seen >= 0, transfers[id].seenBytes >= 0 else { return }
         let isSlow = transfers[id].seenBytes - seen < limits.slowBytes
-        setSlow(id, isSlow && (mayBeMore || transfers[id].isSlow))
+        setSlow(id, isSlow && (mayBeMore || transfers[id].isSlow || waitsForSource(id)))
     }
 
     /// From here on it is seen what it brings; unless it waits for others itself.

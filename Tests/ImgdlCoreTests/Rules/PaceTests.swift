@@ -136,6 +136,34 @@ final class PaceTests: XCTestCase {
         XCTAssertEqual(play.downloads.leader, entries[1].transfer, "the oldest of those that are not slow")
     }
 
+    /// What has begun at one server may be far more than the budget, and comes when it may: two seconds for each, and no idle
+    /// timeouts.
+    func testOneServerHoldsUpNobodyHoweverMuchHadBegun() {
+        var play = play(width: 30) {
+            $0.idleTimeout = 3_600_000
+            $0.connectTimeout = 3_600_000
+        }
+        var coming = (0..<20).map { play.submit(request("https://still.example/\($0)"), .quiet).transfer }
+        for id in coming {
+            play.connected(id)
+            play.head(id)
+        }
+        play.skip()
+        let other = play.submit(request("https://other.example/"), .quiet)
+        for _ in 0..<60 {
+            for id in coming where play.downloads.transfers[id].pauses.isEmpty {
+                play.body(id, 300)
+                coming.removeAll { $0 == id }
+            }
+            play.pass(1_000)
+        }
+        XCTAssertEqual(play.takeStarts(), [other.transfer])
+        play.receive(other.transfer, 900)
+        XCTAssertTrue(play.downloads.transfers[other.transfer].pauses.isEmpty)
+        XCTAssertEqual(play.downloads.slow.total, 6_000)
+        XCTAssertEqual(coming, [])
+    }
+
     /// However many stand still, and each with a server of its own: there is an end to it.
     func testBeyondThreeTimesTheBudgetNothingGoesOn() {
         var play = play(width: 20)
