@@ -125,16 +125,16 @@ extension Downloads {
         if transfers[id].isDraining {
             actions.append(.stop(id))
             finished(id, now)
-        } else {
-            expireEach(id, heardUntil, now, nameLookedUp(id))
+            return nil
         }
-        return nil
+        return expireEach(id, heardUntil, now, nameLookedUp(id))
     }
 
-    /// Each subscriber at its own connect or idle timeout, the transfer with its last.
+    /// Each subscriber at its own connect or idle timeout, the transfer with its last. Gives the next one's as
+    /// `expireTransfer` does: it may have joined later.
     private mutating func expireEach(
         _ id: TransferID, _ heardUntil: Instant, _ now: Instant, _ nameLookedUp: String?
-    ) {
+    ) -> Instant? {
         let isConnecting = transfers[id].phase == .connecting
         var next: Instant?
         var connectTimeout = Int64.max
@@ -160,7 +160,8 @@ extension Downloads {
         guard let next else {
             let failure = firstSubscriber(of: id).flatMap { subscribers[$0].doom }
             actions.append(.stop(id))
-            return failed(id, failure ?? Failure(.idleTimeout, "the server sent nothing"), now)
+            failed(id, failure ?? Failure(.idleTimeout, "the server sent nothing"), now)
+            return nil
         }
         forEachSubscriber(id) { downloads, subscriber in
             if let own = downloads.subscribers[subscriber].doom { downloads.end(subscriber, .failure(own), now) }
@@ -168,7 +169,9 @@ extension Downloads {
         transfers[id].lowest.connectTimeout = connectTimeout
         transfers[id].lowest.idleTimeout = idleTimeout
         transfers[id].reminder = next
+        if next <= now { return next }
         remind(next, .transfer(id))
+        return nil
     }
 
     private static func noConnection(within timeout: Int64, _ nameLookedUp: String?) -> Failure {

@@ -134,6 +134,24 @@ final class TurnDelayTests: XCTestCase {
         play.expect([.stop(a.transfer), .end(a.subscriber, .failure(failure)), .forget(a.transfer)])
     }
 
+    /// Its own idle timeout falls into the time of which nobody has heard yet: the engine's thread never came back from that.
+    func testWhoHasJoinedLaterWaitsUntilWhatCameIsHeard() {
+        var play = Play { $0.idleTimeout = 1_000 }
+        let a = play.submit("a")
+        play.connected(a.transfer)
+        play.pass(500)
+        let joined = play.submit("a")
+        XCTAssertEqual(joined.transfer, a.transfer)
+        play.skip()
+        let heardUntil = play.now.advanced(byMilliseconds: 700)
+        play.now = play.now.advanced(byMilliseconds: 1_300)
+        play.downloads.deadlineReached(play.now, heardUntil: heardUntil)
+        play.expect([.end(a.subscriber, .failure(idle))])
+        play.downloads.deadlineReached(play.now)
+        play.expect([.stop(a.transfer), .end(joined.subscriber, .failure(idle)), .forget(a.transfer)])
+        XCTAssertNil(play.downloads.nextDeadline)
+    }
+
     func testATotalTimeoutWaitsForNobody() {
         var play = Play { $0.idleTimeout = 1_000 }
         let a = play.submit(
