@@ -113,11 +113,11 @@ extern "C" {
  *
  * Exit       exit() is fine at any time: once it has come to the library (whose handler is registered with the first
  *            downloader or cache) none of your functions is begun any more, neither callback nor destructor nor
- *            deallocate; those that run are waited for and caches are written out, a second at most for all of it. From
- *            then on what would begin something (a download, a batch, a session, a downloader, a cache) or wait is
- *            IMGDL_ERROR_SHUT_DOWN, on every thread and in every callback; who waits is woken with it;
- *            imgdl_downloader_destroy does not wait. A child forked by the thread that is in exit() is in there, too; one
- *            forked by another thread is not.
+ *            deallocate; those that run are waited for, caches and cookie files are written out, wherever exit() was
+ *            called, a second at most for all of it. From then on what would begin something (a download, a batch, a
+ *            session, a downloader, a cache) or wait is IMGDL_ERROR_SHUT_DOWN, on every thread and in every callback;
+ *            who waits is woken with it; imgdl_downloader_destroy does not wait. A child forked by the thread that is
+ *            in exit() is in there, too; one forked by another thread is not.
  *
  * Fork       After fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in
  *            the child and can be released; images and bodies stay usable; new downloaders and caches work, but for the

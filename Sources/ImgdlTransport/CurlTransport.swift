@@ -366,6 +366,8 @@ package final class CurlTransport: Transport {
     }
 
     package func close() {
+        // No more cookies come.
+        options.cookies.takeFile()?()
         guard !isReporting else {
             for transfer in transfers.all { transfer.isEnded = true }
             deferred.append(.close)
@@ -376,11 +378,12 @@ package final class CurlTransport: Transport {
         for transfer in transfers.all + lingering.takeAll() { release(transfer) }
         transfers.removeAll()
         guard !lanes.areClosed else { return }
-        options.cookies.save()
         lanes.close()
         resolver.close()
         watch.close()
     }
+
+    package func takeLegacy() -> (@Sendable () -> Void)? { options.cookies.takeFile() }
 
     package func trim(connections: Bool) {
         guard !isReporting else { return deferred.append(.trim(connections: connections)) }

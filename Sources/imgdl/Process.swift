@@ -250,6 +250,8 @@ enum Process {
             for cache in caches { cache.beginClosing(by: hostsEnd) }
             Thread.resting { system_host_code_await(hostsEnd.nanoseconds) }
             system_host_code_abandon()
+            let now = MonotonicClock().now()
+            for exitStop in exitStops { exitStop.hostIsAbandoned(now) }
             for exitStop in exitStops { exitStop.wait(until: end) }
             for cache in caches { cache.abandon(at: end) }
             lock.withLock { while making > 0, changed.wait(until: end) {} }

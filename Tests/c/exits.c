@@ -245,14 +245,53 @@ static imgdl_cache *cache_with_event(void (*callback)(const imgdl_cache_event *,
     return cache;
 }
 
-static imgdl_downloader *stay_in(imgdl_executor *executor, imgdl_event_callback callback, imgdl_request_flags flags)
+/* One that has been given a cookie, which is in the file when the process has ended. */
+static imgdl_downloader *downloader_with_cookie(const char *path, imgdl_executor *executor)
 {
     imgdl_config config;
     imgdl_config_init(&config, sizeof config);
+    config.cookie_file = path;
     config.executor = executor;
     config.decode_threads = 1;
     imgdl_downloader *downloader = NULL;
     REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/cookies/set?a=b&max_age=1000");
+    request.flags = IMGDL_REQUEST_COOKIES | IMGDL_REQUEST_BODY;
+    imgdl_token *token = NULL;
+    REQUIRE_OK(imgdl_download(downloader, &request, &token));
+    REQUIRE_OK(imgdl_token_wait(token, PATIENCE_MS));
+    imgdl_token_release(token);
+    return downloader;
+}
+
+static char *new_cookie_path(void)
+{
+    char *folder = new_folder(), *path = NULL;
+    REQUIRE(asprintf(&path, "%s/cookies", folder) > 0);
+    free(folder);
+    return path;
+}
+
+/* Frees the path. */
+static void check_cookie_kept(char *path, const char *by, int place)
+{
+    char kept[4096] = "";
+    FILE *file = fopen(path, "r");
+    if (file) {
+        kept[fread(kept, 1, sizeof kept - 1, file)] = '\0';
+        fclose(file);
+    }
+    if (!strstr(kept, "\ta\tb\n"))
+        FAIL("exit() in place %d: the cookie of %s is not kept: %s", place, by, file ? kept : "no file");
+    free(path);
+}
+
+static imgdl_downloader *stay_in(
+    imgdl_executor *executor, const char *cookie_path, imgdl_event_callback callback, imgdl_request_flags flags)
+{
+    imgdl_downloader *downloader = downloader_with_cookie(cookie_path, executor);
     for (int i = 0; i < 4; i++) {
         imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=patience-%d", i));
         request.callback = callback;
@@ -283,18 +322,19 @@ TEST_WITHIN(120, "exit() takes a second at most whatever runs, on whatever threa
 {
     static const int stays[] = {STAY_INLINE, STAY_DELIVERY, STAY_CODEC, STAY_CACHE, STAY_EVERYWHERE};
     for (unsigned i = 0; i < sizeof stays / sizeof *stays; i++) {
+        char *paths[] = {new_cookie_path(), new_cookie_path(), new_cookie_path(), new_cookie_path()};
         pid_t child = fork_quietly();
         if (child == 0) {
             int count = 0;
             atexit(after_the_patience);
-            leaving.downloader = new_downloader();
+            leaving.downloader = downloader_with_cookie(paths[3], NULL);
             if (stays[i] & STAY_INLINE && ++count)
-                stay_in(IMGDL_EXECUTOR_INLINE, stay_in_callback, IMGDL_REQUEST_BODY);
+                stay_in(IMGDL_EXECUTOR_INLINE, paths[0], stay_in_callback, IMGDL_REQUEST_BODY);
             if (stays[i] & STAY_DELIVERY && ++count)
-                stay_in(NULL, stay_in_callback, IMGDL_REQUEST_BODY);
+                stay_in(NULL, paths[1], stay_in_callback, IMGDL_REQUEST_BODY);
             if (stays[i] & STAY_CODEC && ++count) {
                 register_codec(stay_in_codec);
-                stay_in(NULL, on_leaving_event, 0);
+                stay_in(NULL, paths[2], on_leaving_event, 0);
             }
             if (stays[i] & STAY_CACHE && ++count)
                 cache_with_event(stay_in_cache_event);
@@ -303,6 +343,13 @@ TEST_WITHIN(120, "exit() takes a second at most whatever runs, on whatever threa
             exit(52);
         }
         expect_exit(child, 52);
+        static const int holders[] = {STAY_INLINE, STAY_DELIVERY, STAY_CODEC};
+        for (int holder = 0; holder < 3; holder++)
+            if (stays[i] & holders[holder])
+                check_cookie_kept(paths[holder], "a downloader whose callback stays", stays[i]);
+            else
+                free(paths[holder]);
+        check_cookie_kept(paths[3], "another downloader", stays[i]);
     }
 }
 
@@ -328,21 +375,12 @@ static void after_what_came_back(void)
 TEST_WITHIN(120, "exit() that waits for a callback keeps the cookies, when that has returned")
 {
     for (unsigned i = 0; i < 40; i++) {
-        char *folder = new_folder(), *path = NULL;
-        REQUIRE(asprintf(&path, "%s/cookies", folder) > 0);
+        char *path = new_cookie_path();
         pid_t child = fork_quietly();
         if (child == 0) {
             atexit(after_what_came_back);
-            imgdl_config config;
-            imgdl_config_init(&config, sizeof config);
-            config.cookie_file = path;
-            REQUIRE_OK(imgdl_downloader_create(&config, &leaving.downloader));
-            imgdl_request request = leaving_request(at_origin("/cookies/set?a=b&max_age=1000"));
-            request.flags = IMGDL_REQUEST_COOKIES;
-            imgdl_token *token = NULL;
-            REQUIRE_OK(imgdl_download(leaving.downloader, &request, &token));
-            CHECK_CODE(imgdl_token_wait(token, PATIENCE_MS), IMGDL_OK);
-            request = leaving_request(at_origin("/pictures/tiny.png?_=moment"));
+            leaving.downloader = downloader_with_cookie(path, NULL);
+            imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=moment"));
             request.callback = return_in_a_moment;
             request.destructor = NULL;
             request.executor = IMGDL_EXECUTOR_INLINE;
@@ -352,16 +390,7 @@ TEST_WITHIN(120, "exit() that waits for a callback keeps the cookies, when that 
             exit(54);
         }
         expect_exit(child, 54);
-        char kept[4096] = "";
-        FILE *file = fopen(path, "r");
-        CHECK(file != NULL);
-        if (file) {
-            kept[fread(kept, 1, sizeof kept - 1, file)] = '\0';
-            fclose(file);
-        }
-        CHECK(strstr(kept, "\ta\tb\n") != NULL);
-        free(path);
-        free(folder);
+        check_cookie_kept(path, "the downloader", 0);
     }
 }
 
@@ -462,16 +491,17 @@ static void after_leaving_inside(void)
 }
 
 /* Never comes back. */
-static void leave_inside(void)
+static void leave_inside(const char *cookie_path, const char *other_cookie_path)
 {
     atexit(after_leaving_inside);
     imgdl_hooks_table hooks_table = {.struct_size = sizeof hooks_table, .modify_request = leave_in_hook};
     imgdl_hooks *hooks = NULL;
     REQUIRE_OK(imgdl_hooks_create(&hooks_table, &hooks));
+    leaving.downloader = downloader_with_cookie(cookie_path, NULL);
+    downloader_with_cookie(other_cookie_path, NULL);
     if (leaves_in == IN_CODEC)
         register_codec(leave_in_codec);
     leaving_cache = new_cache(NULL);
-    leaving.downloader = new_downloader();
     REQUIRE_OK(imgdl_downloader_shared(&leaving.shared));
     REQUIRE_OK(imgdl_executor_create_pumped(&leaving.executor));
     imgdl_transport_table loader = {.struct_size = sizeof loader, .start = leave_in_loader, .cancel = leave_in_cancel};
@@ -513,15 +543,18 @@ static void leave_inside(void)
     _exit(2);
 }
 
-TEST_WITHIN(120, "exit() inside each of the host's functions: afterwards each call answers as the table says, whatever the thread")
+TEST_WITHIN(120, "exit() inside each of the host's functions: cookies are kept, and then each call answers as the table says")
 {
     for (int place = 0; place < PLACES; place++) {
+        char *path = new_cookie_path(), *other_path = new_cookie_path();
         pid_t child = fork_quietly();
         if (child == 0) {
             leaves_in = (enum place)place;
-            leave_inside();
+            leave_inside(path, other_path);
         }
         expect_exit(child, 53);
+        check_cookie_kept(path, "the downloader", place);
+        check_cookie_kept(other_path, "another downloader", place);
     }
 }
 

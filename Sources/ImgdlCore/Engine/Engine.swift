@@ -15,6 +15,7 @@ final class Engine {
     let codec: any ImageCodec
     let workers: WorkerPool
     let ledger: MemoryLedger
+    /// Changed inside `endLock`, for those that ask on other threads.
     var transport: (any Transport)?
     var downloads: Downloads
     /// Handed to the workers, and not yet answered.
@@ -70,8 +71,16 @@ final class Engine {
 
     /// Before `run`.
     func attach(_ transport: any Transport, _ cache: CacheSettings) {
-        self.transport = transport
+        setTransport(transport)
         use(cache)
+    }
+
+    private func setTransport(_ new: (any Transport)?) {
+        let old = endLock.withLock { () -> (any Transport)? in
+            defer { transport = new }
+            return transport
+        }
+        withExtendedLifetime(old) {}
     }
 
     private func use(_ cache: CacheSettings) {
@@ -81,7 +90,7 @@ final class Engine {
     }
 
     /// Where `run` is never called, which does that in the end: the transport holds the engine.
-    func letGoOfTransport() { transport = nil }
+    func letGoOfTransport() { setTransport(nil) }
 
     /// Once the thread has ended: whoever keeps the downloader keeps no cache open.
     func letGoOfStore() { store = nil }
@@ -100,6 +109,10 @@ final class Engine {
             return hasEnded
         }
     }
+
+    /// What its transport leaves behind, where the thread does not come to the end at which it would be written: see
+    /// `Transport`. Threads: any.
+    func takeLegacy() -> (@Sendable () -> Void)? { endLock.withLock { transport }?.takeLegacy() }
 
     /// The thread's body: until shut down and empty. False when it was stopped as it stands.
     func run() -> Bool {
@@ -138,7 +151,7 @@ final class Engine {
         let isExiting = isStopped.load(ordering: .acquiring)
         settle(mailbox.close(), isExiting: isExiting)
         transport?.close()
-        transport = nil
+        setTransport(nil)
         endLock.withLock {
             hasEnded = true
             ended.broadcast()
@@ -331,7 +344,7 @@ final class Engine {
         performActions()
         use(cache)
         transport?.close()
-        transport = new
+        setTransport(new)
         questions.forgetAll()
     }
 

@@ -9,7 +9,7 @@
 }
 
 /// Port: moves bytes. `ImgdlTransport` implements it with libcurl. Lives on the engine's thread; everything here but
-/// `parse` and `resolveReference` is called on it alone.
+/// `parse`, `resolveReference` and `takeLegacy` is called on it alone.
 package protocol Transport: AnyObject {
     /// Threads: any. Throws `invalidURL` or `unsupportedScheme`.
     func parse(_ url: String) throws(Failure) -> ParsedURL
@@ -42,8 +42,12 @@ package protocol Transport: AnyObject {
     /// What is open now serves what runs on it, and nothing that is started later: it may be dead without a word. Names
     /// are looked up anew. What was started and is not sent yet is started anew. May be called inside a report.
     func leaveConnections()
-    /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
+    /// Ends everything, writes what outlives it, and releases every descriptor and thread. Nothing may be called
+    /// afterwards but `takeLegacy`.
     func close()
+    /// Writes what outlives it, as `close` does, which then writes nothing: the process exits, and the engine's thread may
+    /// never come to its end. nil: there is nothing, or it is written already. Threads: any.
+    func takeLegacy() -> (@Sendable () -> Void)?
 
     /// The host whose addresses it still waits for; nil: none.
     func nameLookedUp(_ id: TransferID) -> String?
@@ -57,6 +61,10 @@ package protocol Transport: AnyObject {
     /// Reports the ends of which the two above, and whatever else ran since, have left word. Called before the thread
     /// sleeps.
     func reportEnds()
+}
+
+extension Transport {
+    package func takeLegacy() -> (@Sendable () -> Void)? { nil }
 }
 
 /// What becomes of the body once the head is known.

@@ -2,12 +2,14 @@ import Glibc
 import ImgdlCore
 
 /// The cookies of one transport: what servers set on requests that use cookies (features O5). Requests that do not use
-/// them neither send nor store any, and what one partition was given no other sends. On the engine's thread.
-final class CookieJar {
+/// them neither send nor store any, and what one partition was given no other sends. Threads: any, since the process may
+/// exit inside of something that the engine's thread has called.
+final class CookieJar: @unchecked Sendable {
+    private let lock = Lock()
     private var store = CookieStore()
     private let clock: any Clock
-    /// Written at the end; nil: nowhere.
-    private let file: String?
+    /// Written at the end; nil: nowhere, or it has been given to somebody who writes it.
+    private var file: String?
     /// Whose cookies are in the file, which knows no partitions.
     private let partition: String
 
@@ -29,7 +31,9 @@ final class CookieJar {
     func receive(_ head: ResponseHead, from url: ParsedURL, _ partition: String = "") -> Bool {
         let fields = head.values(named: "Set-Cookie", maximum: CookieStore.maximumSetCookieFields)
         guard !fields.isEmpty else { return false }
-        store.receive(fields, from: CookieRequest(url, partition: partition), now: clock.wallTime())
+        lock.withLock {
+            store.receive(fields, from: CookieRequest(url, partition: partition), now: clock.wallTime())
+        }
         return true
     }
 
@@ -39,17 +43,21 @@ final class CookieJar {
         let values = given.filter { Self.isCookie($0) && !$0.value.isEmpty }.map(\.value)
         let own = Array(values.joined(separator: "; ").utf8)
         let request = CookieRequest(url, partition: partition)
-        let value = store.field(for: request, besides: own.count, now: clock.wallTime())
+        let value = lock.withLock { store.field(for: request, besides: own.count, now: clock.wallTime()) }
         return value.map { CookieStore.fieldName + own + $0 }
     }
 
     static func isCookie(_ field: HeaderField) -> Bool { equalIgnoringCase(field.name, "Cookie") }
 
-    /// Writes the file anew, readable by the user alone: wholly or not at all.
-    func save() {
-        guard let file else { return }
+    /// What writes the file anew with the cookies of this moment, readable by the user alone: wholly or not at all. nil: it is
+    /// written nowhere, or somebody else has that to do: it is once.
+    func takeFile() -> (@Sendable () -> Void)? {
         let now = clock.wallTime()
-        Self.replace(file, with: CookieFile.bytes(store.cookies(of: partition).filter { !$0.isExpired(now) }))
+        let taken = lock.withLock { () -> (String, [Cookie])? in
+            file.take().map { ($0, store.cookies(of: partition)) }
+        }
+        guard let (file, cookies) = taken else { return nil }
+        return { Self.replace(file, with: CookieFile.bytes(cookies.filter { !$0.isExpired(now) })) }
     }
 
     /// nil: there is none yet.

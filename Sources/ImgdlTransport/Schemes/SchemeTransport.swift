@@ -96,6 +96,8 @@ package final class SchemeTransport: Transport {
         network.close()
     }
 
+    package func takeLegacy() -> (@Sendable () -> Void)? { network.takeLegacy() }
+
     package var deadline: Instant? { network.deadline }
 
     package var isCrowded: Bool { network.isCrowded }
