@@ -893,7 +893,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_request(imgdl_continuat
 /** Take it as a response with this status and these headers; copied. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_response(imgdl_continuation *next, int32_t status,
                                                                   const imgdl_header *headers, size_t header_count);
-/** Take these bytes, copied, as the body. Since 1.1. */
+/** Take these bytes, copied, as the body: they count for memory_budget in place of what came. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_data(imgdl_continuation *next, const void *bytes, size_t length);
 /** Ask once more with these, as Basic or Digest. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_credentials(imgdl_continuation *next, const char *user,

@@ -120,7 +120,7 @@ extension Engine {
     /// The body leaves with a terminal: its bytes count until the terminal has been delivered.
     private func bodyCharge(_ transfer: ActiveTransfer, for subscription: Subscription) -> MemoryCharge {
         if let charge = transfer.bodyCharge?.charge { return charge }
-        let bytes = transfer.progress.received
+        let bytes = Int64(transfer.body.count)
         downloads.holdMemory(bytes)
         let charge = MemoryCharge(bytes, ledger)
         transfer.bodyCharge = TerminalCharge(charge, goesOn: goesOn(subscription))

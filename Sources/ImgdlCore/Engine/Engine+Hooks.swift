@@ -52,7 +52,7 @@ extension Engine {
             }
             // What came says nothing of the picture that the hook has made of it.
             downloads.probed(id, bytes.withUnsafeBytes { transfer.probe($0, codec) } ?? .unknown)
-            return .body
+            return .body(bytes: Int64(bytes.count))
         case .redirect(.replaced(let url)):
             guard let transport else { return .unchanged }
             let base = transfer.url

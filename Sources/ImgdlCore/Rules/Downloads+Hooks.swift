@@ -176,6 +176,7 @@ extension Downloads {
             forEachSubscriber(id) { $0.end($1, .failure(failure), now) }
             return
         }
+        if case .body(let bytes) = answer { replaceBody(id, bytes) }
         for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         decodeWhole(id, now)
     }

@@ -95,6 +95,14 @@ extension Downloads {
         if change < 0 { hasRoom = true }
     }
 
+    /// A hook has given so many bytes for its body: it holds those from now on, and nothing of what came.
+    mutating func replaceBody(_ id: TransferID, _ bytes: Int64) {
+        let change = bytes - transfers[id].countedBytes
+        transfers[id].countedBytes = bytes
+        memory.changeBodies(change)
+        if change < 0 { hasRoom = true }
+    }
+
     // MARK: Canvases
 
     /// Whether a decoder that is to begin before the last byte may be opened; then its canvas is reserved.

@@ -29,8 +29,8 @@ package enum Answer: Sendable {
     case request(OutgoingRequest)
     /// retryAfter: as in `Downloads.headReceived`.
     case response(ResponseHead, retryAfter: Int64?)
-    /// The engine has the new bytes.
-    case body
+    /// The engine has new bytes in place of those that came, so many.
+    case body(bytes: Int64)
     /// The new target resolved against the hop, or why it could not be.
     case redirect(Result<ParsedURL, Failure>)
     case credential(Credential)

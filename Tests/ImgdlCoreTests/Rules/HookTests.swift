@@ -262,7 +262,7 @@ final class HookTests: XCTestCase {
                 .start(a.transfer), .emit(a.subscriber, .progress(received: 10, expected: -1)),
                 .emit(a.subscriber, .progress(received: 10, expected: 10)), ask(a, .body, 1), .start(next.transfer),
             ], "nothing is decoded early, and the place is free")
-        play.answer(a.transfer, 1, .body)
+        play.answer(a.transfer, 1, .body(bytes: 10))
         play.expect([.decode(a.transfer, variant: 0, .finish)])
         play.stepped(a.transfer, .finished, header: true)
         play.expect([

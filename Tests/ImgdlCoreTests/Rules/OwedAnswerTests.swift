@@ -99,6 +99,30 @@ final class OwedAnswerTests: XCTestCase {
         play.expectEmpty()
     }
 
+    /// What counts from then on is what it gave, while it is decoded, too.
+    func testWhatAHookMakesOfABodyCountsInItsPlace() {
+        for bytes in [0, 3, 300] as [Int64] {
+            var play = Play(width: 1) { $0.memoryBudget = 100 }
+            let entry = play.submit(request("a", SilentHooks([.transformBody])), .with([]))
+            play.receive(entry.transfer, 40, of: 40)
+            play.finished(entry.transfer)
+            let next = play.submit("next")
+            XCTAssertTrue(play.take().contains(.start(next.transfer)))
+            play.cancel(next)
+            play.answer(entry.transfer, 1, .body(bytes: bytes))
+            XCTAssertTrue(play.take().contains(.decode(entry.transfer, variant: 0, .finish)))
+            XCTAssertEqual(play.downloads.memoryInUse, bytes)
+            let other = play.submit("other")
+            XCTAssertEqual(play.take().contains(.start(other.transfer)), bytes < 100, "\(bytes) of a budget of 100")
+            play.stepped(entry.transfer, .finished)
+            XCTAssertEqual(play.take().contains(.start(other.transfer)), bytes >= 100)
+            XCTAssertEqual(play.downloads.memoryInUse, 0)
+            play.cancel(other)
+            play.skip()
+            play.expectEmpty()
+        }
+    }
+
     func testWhatWaitsForAnswersCanBeCancelled() {
         var play = Play(width: 1) { $0.memoryBudget = 100 }
         let hooks = SilentHooks([.transformBody])

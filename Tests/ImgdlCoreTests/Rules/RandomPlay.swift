@@ -360,7 +360,7 @@ struct RandomPlay: ~Copyable {
 
     /// The body is counted once more, for as long as one of those who got it has it. Its transfer does not hold that.
     private mutating func handOverBody(_ record: Witness.SubscriberRecord) {
-        let (id, bytes) = (record.transfer, witness.transfers[record.transfer]!.received)
+        let (id, bytes) = (record.transfer, witness.transfers[record.transfer]!.bodyBytes)
         guard record.executor > 0, bytes > 0 else { return }
         let known = witness.charges.firstIndex {
             $0.transfer == id && $0.variant == Witness.Charge.body && !$0.waitsFor.isEmpty
@@ -607,6 +607,7 @@ struct RandomPlay: ~Copyable {
         let isAboutHead = [.response, .challenge].contains(question.kind)
         if isAboutHead, !asksOn(id, question, answer) { prepare(id, answer) }
         if case .request(let request) = answer { witness.transfers[id]!.hop = request.url }
+        if case .body(let bytes) = answer { witness.transfers[id]!.made = bytes }
         downloads.answered(id, question.number, answer, witness.now)
         if isAboutHead, downloads.request(id) != nil { settleHead(id) }
         try settle("\(name(id)) is answered \(question): \(answer)")
@@ -628,7 +629,7 @@ struct RandomPlay: ~Copyable {
             return random.oneIn(4)
                 ? .redirect(.failure(Failure(.invalidURL, "no host")))
                 : .redirect(.success(testURL("https://d.example/\(Int.random(in: 0..<9, using: &random))")))
-        case .body: return .body
+        case .body: return .body(bytes: Int64.random(in: 0...600, using: &random))
         }
     }
 

@@ -168,7 +168,7 @@ extension Witness {
         let bodies = liveTransfers.reduce(0) { $0 + downloads.transfers[$1].countedBytes }
         try require(downloads.memory.bodies == bodies, "bodies not counted right")
         for id in liveTransfers {
-            let isRight = downloads.transfers[id].countedBytes == transfers[id]!.received + transfers[id]!.held
+            let isRight = downloads.transfers[id].countedBytes == transfers[id]!.bodyBytes
             try require(isRight, "its body is not counted right")
         }
         // A picture that waits for several executors is excused once for each, and one whose transfer lives on with another

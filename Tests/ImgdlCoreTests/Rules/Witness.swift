@@ -96,6 +96,10 @@ struct Witness {
         var pausedAt: Instant?
         var heldSince: Instant?
         var received: Int64 = 0
+        /// A hook has given so many bytes for its body.
+        var made: Int64?
+        /// What it holds of a body.
+        var bodyBytes: Int64 { made ?? received + held }
         /// nil while it may still come to a good end.
         var failed = false
         var finished = false
