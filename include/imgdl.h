@@ -973,7 +973,8 @@ typedef struct imgdl_config {
                                   /* much besides, and the pictures that others share with them                      */
                                   /* A body that waits for a hook's answer counts for its hooks alone: while a        */
                                   /* quarter of this or more waits for the same hooks, no request that has them      */
-                                  /* begins until half of the quarter is answered; all others go on                  */
+                                  /* begins until half of the quarter is answered; all others go on. What a cache    */
+                                  /* has for a request waits as well, for its hooks and for its executor             */
                                   /* A transfer that brings less than 16 KiB in a second while others wait for       */
                                   /* memory holds up no others: what it holds counts for its server (host and port,  */
                                   /* or the scheme where it is neither http nor https) alone, with the same rule,    */

@@ -45,6 +45,11 @@ static void end(struct recorder *recorders, imgdl_executor *executor)
     }
 }
 
+static int are_at_rest(const imgdl_stats *stats, uint64_t others)
+{
+    return stats->running == 0 && stats->waiting + others == COUNT;
+}
+
 /* Those that have ended, and those that wait, are all. */
 static int wait_or_have_ended(const imgdl_stats *stats, uint64_t number)
 {
@@ -56,6 +61,71 @@ static void check_memory(const imgdl_stats *stats, uint64_t most)
 {
     if (stats->memory > most)
         FAIL("%llu bytes at once", (unsigned long long)stats->memory);
+}
+
+/* ---- Hooks that owe their answers */
+
+static imgdl_continuation *owed[COUNT];
+static struct flag asked;
+
+static void owe(imgdl_data *body, imgdl_continuation *next, void *user_data)
+{
+    (void)body, (void)user_data;
+    owed[asked.value] = next;
+    raise_flag(&asked);
+}
+
+static void store_all(imgdl_cache *cache, const char *name)
+{
+    write_picture("owed.bin", bytes, sizeof bytes);
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    static struct recorder stored[COUNT];
+    begin(downloader, name, stored, NULL, NULL);
+    end(stored, NULL);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    REQUIRE_OK(imgdl_cache_flush(cache));
+}
+
+#define STORED "owed.bin?header=Cache-Control:max-age=600&n="
+
+static void check_hooks_that_owe(imgdl_cache *cache)
+{
+    store_all(cache, STORED);
+    asked = (struct flag)FLAG_INIT;
+    imgdl_hooks_table table = {.struct_size = sizeof table, .transform_body = owe};
+    imgdl_hooks *hooks = NULL;
+    REQUIRE_OK(imgdl_hooks_create(&table, &hooks));
+    imgdl_downloader *downloader = new_small_downloader(cache);
+    static struct recorder recorders[COUNT];
+    begin(downloader, STORED, recorders, hooks, NULL);
+    await_flag(&asked, 1);
+    imgdl_stats stats = await_stats(downloader, are_at_rest, 1);
+    CHECK_NUMBER(asked.value, 1);
+    check_memory(&stats, LENGTH);
+    for (int i = 0; i < COUNT; i++) {
+        if (!await_flag(&asked, i + 1))
+            harness_abandon();
+        REQUIRE_OK(imgdl_continue_unchanged(owed[i]));
+    }
+    end(recorders, NULL);
+    imgdl_hooks_release(hooks);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+static void with_caches(void (*check)(imgdl_cache *cache))
+{
+    for (int is_on_disk = 0; is_on_disk < 2; is_on_disk++) {
+        char *folder = is_on_disk ? new_folder() : NULL;
+        imgdl_cache *cache = new_cache(folder);
+        check(cache);
+        imgdl_cache_release(cache);
+        free(folder);
+    }
+}
+
+TEST("what is stored waits for hooks that owe answers for a quarter of memory_budget, as what a server sends does")
+{
+    with_caches(check_hooks_that_owe);
 }
 
 /* ---- Executors that nobody dispatches */
@@ -74,6 +144,17 @@ static void check_executor(imgdl_downloader *downloader, const char *name, imgdl
     CHECK_CODE(imgdl_downloader_wait_idle(downloader, PATIENCE_MS), IMGDL_OK);
     imgdl_executor_release(executor);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+static void check_stored_for_executor(imgdl_cache *cache)
+{
+    store_all(cache, STORED);
+    check_executor(new_small_downloader(cache), STORED, NULL, 1);
+}
+
+TEST("what is stored waits for an executor that nobody dispatches, as what a server sends does")
+{
+    with_caches(check_stored_for_executor);
 }
 
 static void give(imgdl_data *body, imgdl_continuation *next, void *user_data)

@@ -71,6 +71,8 @@ extension Engine {
     func found(_ id: TransferID, _ number: UInt64, _ choice: CacheChoice, _ found: FoundEntry?, _ now: Instant) {
         guard downloads.isConsulting(id, number), let transfer = transfer(id), let exchange = transfer.exchange
         else { return }
+        let isReplacement = exchange.replacement != nil
+        if found != nil, downloads.postpones(id, number, isReplacement: isReplacement, now) { return }
         if let replacement = exchange.replacement {
             return replace(id, number, transfer, exchange, replacement, found, now)
         }

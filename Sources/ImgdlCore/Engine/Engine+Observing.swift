@@ -22,7 +22,8 @@ extension Engine {
     func noteLoad() {
         statistics.note(
             Load(
-                waiting: downloads.waitingCount + downloads.restingCount, running: downloads.runningCount,
+                waiting: downloads.waitingCount + downloads.restingCount + downloads.heldConsultationCount,
+                running: downloads.runningCount,
                 decoding: downloads.decodingCount, paused: downloads.pausedCount))
     }
 

@@ -128,6 +128,8 @@ struct TransferDetours {
     var mayTryAgain = Instant(nanoseconds: 0)
     /// The part of each longest wait that is waited, as a part of all numbers.
     var jitter: UInt64 = 0
+    /// What it is to be consulted about once its executor or its hooks have caught up.
+    var heldConsultation: Consultation?
     /// It does nothing but wait for executors that are behind.
     var isHeldForExecutors = false
     /// Of its body, the bytes that count for the hooks it waits for.

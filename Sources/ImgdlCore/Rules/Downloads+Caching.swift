@@ -29,39 +29,6 @@ extension Downloads {
         return background == nil || background?.isOver == false && transfers[id].continuesInBackground
     }
 
-    mutating func consult(_ id: TransferID, _ kind: Consultation.Kind) {
-        findLowestLimits(id)
-        transfers[id].phase = .consulting
-        transfers[id].cache.number += 1
-        transfers[id].cache.fallbackUntil = nil
-        transfers[id].cache.hasBegun = true
-        let consultation = Consultation(kind, number: transfers[id].cache.number)
-        guard !holdsPlace(id) else { return actions.append(.consult(id, consultation)) }
-        transfers[id].cache.isCounted = true
-        consultingCount += 1
-        if mayConsult, consultationLine.isEmpty {
-            ask(id, consultation)
-        } else {
-            consultationLine.append((id: id, consultation: consultation))
-        }
-    }
-
-    /// What the cache gives takes memory; one at least comes in any case.
-    private var mayConsult: Bool { askedCount < (memory.isFull ? 1 : limits.maximumConsulting) }
-
-    private mutating func ask(_ id: TransferID, _ consultation: Consultation) {
-        transfers[id].cache.isAsked = true
-        askedCount += 1
-        actions.append(.consult(id, consultation))
-    }
-
-    /// Those whose turn has come to be consulted about.
-    mutating func consultNext() {
-        while mayConsult, let (id, consultation) = consultationLine.popFirst() {
-            if isConsulting(id, consultation.number) { ask(id, consultation) }
-        }
-    }
-
     /// Answers of transfers that are over, and to consultations of long ago, are ignored.
     package mutating func consulted(_ id: TransferID, _ number: UInt64, _ answer: CacheAnswer, _ now: Instant) {
         guard isConsulting(id, number) else { return }
@@ -99,17 +66,8 @@ extension Downloads {
     }
 
     /// It has a place, or gave one up in the background.
-    private func holdsPlace(_ id: TransferID) -> Bool {
+    func holdsPlace(_ id: TransferID) -> Bool {
         transfers[id].place >= 0 || transfers[id].pauses.contains(.background)
-    }
-
-    mutating func uncountConsultation(_ id: TransferID) {
-        guard transfers[id].cache.isCounted else { return }
-        transfers[id].cache.isCounted = false
-        consultingCount -= 1
-        guard transfers[id].cache.isAsked else { return }
-        transfers[id].cache.isAsked = false
-        askedCount -= 1
     }
 
     private mutating func play(_ id: TransferID, _ now: Instant) {

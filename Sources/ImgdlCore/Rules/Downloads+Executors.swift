@@ -77,6 +77,10 @@ extension Downloads {
     /// Its subscribers have changed: it waits for its turn anew. False where it did not wait for executors.
     @discardableResult
     mutating func wakeForExecutors(_ id: TransferID, _ now: Instant) -> Bool {
+        if isHeldConsultation(id) {
+            releaseHeld(id)
+            return true
+        }
         guard restsForExecutors(id) else { return false }
         restingCount -= 1
         enqueue(id, atFront: true, now)

@@ -29,7 +29,7 @@ extension Downloads {
         guard !holdsStarts else { return pressIfFull(now) }
         if hasRoom || isPressing || memory.isFull { relieve(now) }
         if !parked.isEmpty { resumeParked(now) }
-        if !consultationLine.isEmpty { consultNext() }
+        if !consultationLine.isEmpty || heldConsultationCount > 0 { consultNext() }
         _ = wakePassed(now)
         repeat { startNext(now) } while wakePassed(now)
         beginLooks(now)
@@ -50,12 +50,12 @@ extension Downloads {
                 giveUp(id, now)
                 continue
             }
-            if !transfers[id].isUnderWay, waitsForExecutors(id) {
+            if waitsForExecutors(id) {
                 waiting.undo(place)
                 restForExecutors(id)
                 continue
             }
-            if !transfers[id].isUnderWay, waitsForAnswers(id) {
+            if waitsForAnswers(id) {
                 waiting.undo(place)
                 restForAnswers(id)
                 continue
@@ -86,6 +86,7 @@ extension Downloads {
         // What is in work ends sooner or later, and gives memory back; where nothing is, one has to begin.
         return !memory.isFull
             || transfers.count == waiting.count + parkedCount + restingCount + heldForExecutorsCount + transformingCount
+                + heldConsultationCount
     }
 
     // MARK: Places

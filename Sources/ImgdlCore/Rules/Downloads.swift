@@ -42,6 +42,12 @@ package struct Downloads: ~Copyable {
     /// Of those, the ones whose question is out, and the others, oldest first.
     var askedCount = 0
     var consultationLine = Queue<(id: TransferID, consultation: Consultation)>()
+    /// Of the others, those that wait for hooks or executors that are behind, by whom; and of those that are asked about, the
+    /// ones that have waited so.
+    package var heldConsultationCount = 0
+    var consultationsHeldByHooks = PassedTurns<ObjectIdentifier>()
+    var consultationsHeldByExecutors = PassedTurns<Backlogs.Executor>()
+    var recalledCount = 0
     /// Subscribers of the rules' own.
     var internalCount = 0
     /// There is a cache.

@@ -257,6 +257,7 @@ struct RandomPlay: ~Copyable {
         witness.limits.maximumPerHost = Int.random(in: 0...2, using: &random)
         witness.limits.memoryBudget = [300, 2_000].randomElement(using: &random)!
         witness.limits.idleTimeout = [200, 5_000].randomElement(using: &random)!
+        witness.hasReconfigured = true
         downloads.reconfigure(witness.limits, witness.now)
         try settle("reconfigure")
     }
@@ -328,6 +329,7 @@ struct RandomPlay: ~Copyable {
     private mutating func take(_ index: Int, butNot stalled: Set<Backlogs.Executor> = []) throws {
         guard let executor = witness.charges[index].waitsFor.subtracting(stalled).min() else { return }
         witness.charges[index].waitsFor.remove(executor)
+        witness.seeWaiting(executor)
         downloads.taken(witness.charges[index].bytes, by: executor, witness.now)
         try settle("\(witness.charges[index].bytes) bytes are taken by \(executor)")
     }
@@ -356,6 +358,7 @@ struct RandomPlay: ~Copyable {
         guard witness.charges[index].waitsFor.insert(executor).inserted else { return }
         witness.charges[index].isFresh = true
         downloads.waits(witness.charges[index].bytes, for: executor)
+        witness.seeWaiting(executor)
     }
 
     /// The body is counted once more, for as long as one of those who got it has it. Its transfer does not hold that.
@@ -511,6 +514,7 @@ struct RandomPlay: ~Copyable {
         guard downloads.actions.count == before else { throw Witness.Violation(text: "took an answer of long ago") }
         witness.transfers[id]!.consultation = nil
         let isReplacement = [.answer, .standIn].contains(consultation.kind)
+        if !random.oneIn(4), try postpone(id, consultation, isReplacement) { return }
         switch Int.random(in: 0..<(isReplacement ? 4 : 10), using: &random) {
         case 0..<3: try play(id, consultation)
         case 4 where !witness.transfers[id]!.isPlaced && consultation.kind != .again:
@@ -536,6 +540,20 @@ struct RandomPlay: ~Copyable {
             downloads.consulted(id, consultation.number, .forward(fallbackUntil: until), witness.now)
             try settle("\(name(id)) goes to the server")
         }
+    }
+
+    /// Something is stored: it comes now, or would only wait for hosts.
+    private mutating func postpone(
+        _ id: TransferID, _ consultation: Consultation, _ isReplacement: Bool
+    ) throws -> Bool {
+        let onlyWaits = !witness.transfers[id]!.isPlaced && witness.onlyWaits(id)
+        guard downloads.postpones(id, consultation.number, isReplacement: isReplacement, witness.now) else {
+            if onlyWaits { throw Witness.Violation(text: "comes from the cache to wait for hosts that are behind") }
+            return false
+        }
+        witness.transfers[id]!.postponed = isReplacement ? .answer : .again
+        try settle("\(name(id)) is stored, and waits for hosts")
+        return true
     }
 
     private mutating func comeBack(_ id: TransferID) {
@@ -603,6 +621,7 @@ struct RandomPlay: ~Copyable {
         guard downloads.actions.count == before else { throw Witness.Violation(text: "took an answer of long ago") }
         let answer = self.answer(to: question)
         witness.transfers[id]!.question = nil
+        witness.seeAnswered(id)
         witness.transfers[id]!.since = witness.now
         let isAboutHead = [.response, .challenge].contains(question.kind)
         if isAboutHead, !asksOn(id, question, answer) { prepare(id, answer) }

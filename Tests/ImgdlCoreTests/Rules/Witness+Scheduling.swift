@@ -278,6 +278,66 @@ extension Witness {
         }
     }
 
+    /// Nothing begins whose hook table, or whose executors, were behind when the event came and still are.
+    mutating func seeHosts(_ downloads: borrowing Downloads) throws {
+        let share = limits.memoryBudget / 4
+        for id in begun where downloads.request(id) != nil {
+            if let table = table(of: id), tablesBehind.contains(table) {
+                let isBehind = owed(by: table) > share / 2
+                try require(!isBehind, "begun though its hooks owe answers for a quarter of the budget")
+            }
+            let executors = liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }.map(\.executor)
+            let areBehind = executors.allSatisfy { executorsBehindBefore.contains($0) && executorsBehind[$0] != nil }
+            try require(!areBehind, "begun though a quarter of the budget waits for its executors")
+        }
+        begun = []
+        executorsBehindBefore = Set(executorsBehind.keys)
+        for table in Set(liveTransfers.compactMap({ self.table(of: $0) })).union(tablesBehind) {
+            let bytes = owed(by: table)
+            if bytes >= share { tablesBehind.insert(table) } else if bytes <= share / 2 { tablesBehind.remove(table) }
+            try require(
+                !tablesBehind.contains(table) || downloads.owedAnswers.isBehind(table), "not behind with what it owes")
+        }
+        for executor in executorsBehindBefore {
+            try require(downloads.backlogs.isBehind(executor), "not behind with what it has to take")
+        }
+    }
+
+    /// A hook has answered: until its body counts anew, its table owes less.
+    mutating func seeAnswered(_ id: TransferID) {
+        guard let table = table(of: id), owed(by: table) <= limits.memoryBudget / 8 else { return }
+        tablesBehind.remove(table)
+    }
+
+    /// Something of what waits for it has come, or gone.
+    mutating func seeWaiting(_ executor: Backlogs.Executor) {
+        let bytes = charges.reduce(0) { $0 + ($1.waitsFor.contains(executor) ? $1.bytes : 0) }
+        let share = limits.memoryBudget / 4
+        if let left = executorsBehind[executor] {
+            if bytes <= left { executorsBehind[executor] = nil }
+        } else if bytes >= share, !hasReconfigured {
+            executorsBehind[executor] = share / 2
+        }
+    }
+
+    /// Whether what it brings would only wait, and has done so since before the event.
+    func onlyWaits(_ id: TransferID) -> Bool {
+        if let table = table(of: id), tablesBehind.contains(table) { return true }
+        return liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }
+            .allSatisfy { executorsBehindBefore.contains($0.executor) && executorsBehind[$0.executor] != nil }
+    }
+
+    private func table(of id: TransferID) -> ObjectIdentifier? {
+        transfers[id]!.request.hooks.map { ObjectIdentifier($0) }
+    }
+
+    private func owed(by table: ObjectIdentifier) -> Int64 {
+        liveTransfers.reduce(0) {
+            let transfer = transfers[$1]!
+            return $0 + (transfer.question != nil && self.table(of: $1) == table ? transfer.bodyBytes : 0)
+        }
+    }
+
     /// Who brings next to nothing, and what counts for its source alone.
     func seePace(_ downloads: borrowing Downloads) throws {
         let slow = liveTransfers.filter { downloads.transfers[$0].isSlow }

@@ -96,6 +96,8 @@ struct Witness {
         var pausedAt: Instant?
         var heldSince: Instant?
         var received: Int64 = 0
+        /// What is to be asked of the cache again, since what it found would only have waited for hosts.
+        var postponed: Consultation.Kind?
         /// A hook has given so many bytes for its body.
         var made: Int64?
         /// What it holds of a body.
@@ -175,6 +177,13 @@ struct Witness {
     var placed: Set<TransferID> = []
     /// Of the rules: those without one that the cache is asked about, or will be.
     var lined: Set<TransferID> = []
+    /// What has left the queue within the event, or been consulted about without a place.
+    var begun: [TransferID] = []
+    /// Hook tables and executors that were behind when the event came; these with what they have left when they no longer are.
+    var tablesBehind: Set<ObjectIdentifier> = []
+    var executorsBehind: [Backlogs.Executor: Int64] = [:]
+    var executorsBehindBefore: Set<Backlogs.Executor> = []
+    var hasReconfigured = false
     var startsSinceAged = 0
     var charges: [Charge] = []
     var reservedNow: [Charge] = []
@@ -365,6 +374,7 @@ struct Witness {
     }
 
     private mutating func leaveQueue(_ id: TransferID) throws {
+        begun.append(id)
         try require([.waiting, .resting].contains(transfers[id]?.transport), "started what did not wait")
         try require(!isSuspended && !isGraceOver, "started though nothing may")
         if let rest = transfers[id]!.rest { try require(rest.contains(now), "did not wait as it was told to") }
@@ -513,6 +523,13 @@ struct Witness {
         try require(transfer.consultation == nil && consultation.number > transfer.lastConsultation, "consulted twice")
         try require(transfer.question == nil, "consulted before the hook has answered")
         let isPlaced = placed.contains(id)
+        if !isPlaced { begun.append(id) }
+        if let postponed = transfers[id]!.postponed.take() {
+            try require(postponed == consultation.kind && !isPlaced, "consulted about something else than before")
+            transfers[id]!.consultation = consultation
+            transfers[id]!.lastConsultation = consultation.number
+            return
+        }
         switch consultation.kind {
         case .first:
             if isPlaced, transfer.transport != .asking { try leaveQueue(id) }
@@ -654,6 +671,7 @@ struct Witness {
     /// What holds whenever an event has been dealt with.
     mutating func check(_ downloads: borrowing Downloads, afterDeadlines: Bool) throws {
         try seeBacklogs(downloads)
+        try seeHosts(downloads)
         try seePace(downloads)
         for id in resting where downloads.transfers[id].phase == .waiting {
             try require(transfers[id]!.rest!.contains(now), "woken too early")
@@ -688,20 +706,28 @@ struct Witness {
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
         let asked = consulting.count { transfers[$0]!.consultation != nil }
         try require(downloads.askedCount == asked && asked <= limits.maximumConsulting, "too many are consulted about")
-        let isHeldUp = asked < consulting.count && asked < (downloads.memory.isFull ? 1 : limits.maximumConsulting)
-        try require(!isHeldUp || holdsStarts, "somebody waits to be consulted about for nothing")
+        let mayConsult = asked < (downloads.memory.isFull ? 1 : limits.maximumConsulting)
+        let held = consulting.filter { downloads.transfers[$0].heldConsultation != nil }
+        try require(downloads.heldConsultationCount == held.count, "those that wait for hosts not counted right")
+        try require(held.allSatisfy { transfers[$0]!.consultation == nil }, "held, and consulted about")
+        let mayRecall = downloads.recalledCount < limits.maximumConcurrent
+        let isHeldUp = consulting.contains {
+            let isOut = transfers[$0]!.consultation != nil
+            return !isOut && !downloads.waitsForHosts($0) && (mayRecall || !held.contains($0))
+        }
+        try require(!isHeldUp || !mayConsult || holdsStarts, "somebody waits to be consulted about for nothing")
         try require(downloads.consultingCount == consulting.count, "consultations not counted right")
         let decoding = live.count - waiting.count - running.count - resting.count - consulting.count
         try require(downloads.decodingCount == decoding, "decoding not counted right")
         let still = running.count { !downloads.transfers[$0].pauses.isDisjoint(with: [.background, .memory]) }
         try require(downloads.pausedCount == still, "paused not counted right")
-        let held = live.count { downloads.transfers[$0].isHeldForExecutors }
-        try require(downloads.heldForExecutorsCount == held, "those that wait for executors not counted right")
+        let finishing = live.count { downloads.transfers[$0].isHeldForExecutors }
+        try require(downloads.heldForExecutorsCount == finishing, "those that wait for executors not counted right")
         let owing = live.count {
             downloads.transfers[$0].phase == .transforming && downloads.transfers[$0].question != nil
         }
         try require(downloads.transformingCount == owing, "those that wait for a hook's answer not counted right")
-        let isNothingInWork = decoding == held + owing && placed.isEmpty && consulting.isEmpty
+        let isNothingInWork = decoding == finishing + owing && placed.isEmpty && consulting.count == held.count
         let mayStart = !holdsStarts && !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
         if mayStart, !downloads.memory.isFull || isNothingInWork {
             try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")

@@ -56,6 +56,8 @@ struct CacheUse {
     /// Among those that are consulted about without a place; and the question is out.
     var isCounted = false
     var isAsked = false
+    /// It is asked about, and has waited for hosts before.
+    var isRecalled = false
     /// The body is what was stored when the transfer began.
     var isUnchanged = false
 
