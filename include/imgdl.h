@@ -784,7 +784,9 @@ typedef struct imgdl_request {
                                          /* IMGDL_RETRY_NONE: never. GET, HEAD, PUT, DELETE, OPTIONS only. Not       */
                                          /* counted, and done in any case: a request whose kept connection ends      */
                                          /* without an answer is sent once more, on a new one; POST and PATCH so     */
-                                         /* over HTTP/2 alone                                                        */
+                                         /* over HTTP/2 alone. What a server turns away over HTTP/2 before it looks  */
+                                         /* at it (GOAWAY, REFUSED_STREAM) goes out four times in all at most,       */
+                                         /* whatever its method                                                      */
     uint32_t retry_base_ms;              /* wait up to this before the first, twice it before the second …, at       */
                                          /* random; Retry-After is obeyed. 0: as the downloader                      */
     uint32_t retry_max_ms;               /* the longest wait; 0: as the downloader                                   */

@@ -5,6 +5,7 @@ import ImgdlCore
 /// What is known of a transfer that curl gave up.
 struct CurlOutcome {
     var code: CURLcode
+    var method = "GET"
     /// From the transfer's error buffer; empty when curl had nothing to say.
     var message: String
     /// The transfer's own view: prerequests came, the head was complete.
@@ -82,6 +83,7 @@ enum CurlErrors {
         // Newer versions call it that, too, where the server closes a connection without an answer.
         case CURLE_HTTP2 where outcome.secureEnd == CCURL_SECURE_ENDED && !outcome.hasHead:
             return Failure(.connectionLost, "the server closed the connection without an answer")
+        case CURLE_HTTP2 where isGoaway(outcome): return unanswered(outcome)
         // Versions differ in which of them they refuse before anybody has seen the field.
         case CURLE_WEIRD_SERVER_REPLY where !outcome.hasHead && outcome.message.contains("Content-Length"):
             return Failure(.protocolError, "the response's Content-Length is not one number: \(words(outcome))")
@@ -174,6 +176,19 @@ enum CurlErrors {
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: return outcome.secureEnd == CCURL_SECURE_LEFT && !outcome.isShared
         default: return false
         }
+    }
+
+    /// Whether the server has ended the connection before its answer: older versions of curl have no more to say of a GOAWAY.
+    private static func isGoaway(_ outcome: CurlOutcome) -> Bool {
+        outcome.isHTTP2 && !outcome.hasHead && !outcome.tellsGoawayApart
+    }
+
+    private static func unanswered(_ outcome: CurlOutcome) -> Failure {
+        let sentence = "the server ended the connection (GOAWAY) without an answer"
+        guard !RetryRules.isIdempotent(outcome.method) else { return Failure(.connectionLost, sentence) }
+        return Failure(
+            .connectionLost,
+            "\(sentence); \(outcome.method) is not sent again, since the server may have done what it asks")
     }
 
     private static func breach(_ outcome: CurlOutcome) -> Failure {

@@ -70,6 +70,8 @@ final class CurlTransfer: LingeringStream {
     var hasStream: Bool { isSent && end == nil && !isAbandoned }
     /// Whether that is one of HTTP/2; nil: something of its answer has come since.
     private var unansweredInHTTP2: Bool?
+    /// curl has sent it again by itself over HTTP/2, on a connection of any kind.
+    private var isRepeated = false
     /// The name of that connection.
     private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
@@ -247,7 +249,7 @@ final class CurlTransfer: LingeringStream {
     private func outcome(_ code: CURLcode) -> CurlOutcome {
         let connection = lane?.multi.secureConnections[connectionName]
         return CurlOutcome(
-            code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
+            code: code, method: request.method, message: handle?.errorMessage ?? "", isConnected: isConnected,
             hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
             maximumHeaderBytes: request.maximumHeaderBytes, headerPart: parser.part,
             lastFieldName: parser.lastFieldName, systemError: systemError,
@@ -285,7 +287,7 @@ final class CurlTransfer: LingeringStream {
 
     /// Whether to begin again, on another connection. curl repeats a request that the server has not looked at (its stream
     /// came after the GOAWAY, or its connection had been closed), but on connections shared with others that may end in
-    /// the same way, and not more than five times. The first stream of a connection is looked at, but its answer is lost
+    /// the same way, and not more than once (see `stopsRepetition`). The first stream of a connection is looked at, but its answer is lost
     /// where the server closes the connection while others still send to it: the last attempt shares it with nobody.
     func beginsAgain(after code: CURLcode) -> Bool {
         guard !isEnded, !isFlooded, !parser.isComplete, ownFailure == nil, let loss = loss(code),
@@ -328,7 +330,7 @@ final class CurlTransfer: LingeringStream {
     /// How curl's code for its end says that it has no answer, for no fault of its own. nil: it does not.
     private func loss(_ code: CURLcode) -> RetryRules.Loss? {
         guard let handle else { return nil }
-        if CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
+        if handle.isTurnedAway || CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
         // Where a connection was used before, the server may have sent more than it had announced, which has spoilt it for
         // whoever came next; or it had broken down without a word to curl; or what broke the rules was for somebody else.
         if handle.newConnections == 0 {
@@ -411,8 +413,11 @@ final class CurlTransfer: LingeringStream {
     /// Asked before that, as what may not be sent again does not begin anew either. curl sends a request whose kept connection
     /// ends without an answer on the next kept one, up to five times, and whatever its method. It goes on a new one instead,
     /// once; and nowhere where it may not be sent again. It is the connection before that counts, whatever the next one speaks.
+    ///
+    /// What HTTP/2 refuses curl sends as often again, on each kind of connection. It does so once: then a new connection has its
+    /// turn, and at last one of its own: four times in all.
     private var stopsRepetition: Bool {
-        guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection == .any else { return false }
+        guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection != .unshared else { return false }
         guard RetryRules.maySendAgain(request.method, inHTTP2: isHTTP2, after: .repeated, hasAnswer: false) else {
             ownFailure = Failure(
                 .connectionLost,
@@ -421,8 +426,17 @@ final class CurlTransfer: LingeringStream {
             abandon()
             return true
         }
-        guard !isHTTP2, handle?.newConnections == 0 else { return false }
-        connection = .fresh
+        switch connection {
+        case .any where isHTTP2:
+            guard isRepeated else {
+                isRepeated = true
+                return false
+            }
+            connection = .fresh
+        case .any where handle?.newConnections == 0: connection = .fresh
+        case .fresh where isHTTP2: connection = .unshared
+        default: return false
+        }
         isTurnedBack = true
         return true
     }

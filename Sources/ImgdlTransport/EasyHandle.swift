@@ -29,6 +29,7 @@ final class EasyHandle {
     /// The TLS handshake that its transfer began, if any.
     private let handshake: UnsafeMutablePointer<OpaquePointer?>
     private var takenHandshake: OpaquePointer?
+    private let stream: UnsafeMutablePointer<ccurl_stream>
     /// The first option that curl refused; options are set in a row and asked for once.
     private var status = CURLE_OK
 
@@ -40,6 +41,8 @@ final class EasyHandle {
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         handshake = .allocate(capacity: 1)
         handshake.initialize(to: nil)
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: ccurl_stream())
         setBufferSize()
         if let sessions { note(ccurl_set_share(easy, sessions.share)) }
     }
@@ -51,6 +54,7 @@ final class EasyHandle {
         errorBuffer.deallocate()
         ccurl_forget_handshake(handshake)
         handshake.deallocate()
+        stream.deallocate()
     }
 
     /// False when it cannot be used again: after a stream whose connection others still use, curl 7.88 keeps the receive
@@ -70,11 +74,18 @@ final class EasyHandle {
     /// What was said of the transfer before.
     func forgetOutcome() {
         errorBuffer.pointee = 0
+        stream.pointee = ccurl_stream()
         status = CURLE_OK
         guard handshake.pointee != nil else { return }
         ccurl_forget_handshake(handshake)
         takenHandshake = nil
     }
+
+    /// For `isTurnedAway`.
+    func watchStream() { note(ccurl_watch_stream(easy, stream)) }
+
+    /// A GOAWAY said that the server has not looked at its transfer's stream, if that is watched.
+    var isTurnedAway: Bool { stream.pointee.is_turned_away }
 
     func watchHandshakes() { note(ccurl_watch_handshakes(easy, handshake)) }
 

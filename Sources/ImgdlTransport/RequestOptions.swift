@@ -142,6 +142,8 @@ final class RequestOptions {
         if request.url.isSecure {
             handle.watchHandshakes()
             setTrust(request.tls, on: handle)
+            // The others are sent again whether the server has looked at them or not.
+            if !RetryRules.isIdempotent(request.method) { handle.watchStream() }
         }
         if priority != .normal { handle.setPriority(priority) }
         setProxy(request.url, on: handle)

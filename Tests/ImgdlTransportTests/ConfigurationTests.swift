@@ -256,6 +256,13 @@ final class ConfigurationTests: XCTestCase {
         let goaway = CurlOutcome(
             code: CURLE_HTTP2, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT, tellsGoawayApart: false)
         XCTAssertFalse(CurlErrors.isBreachOfHTTP2(goaway))
+        for (method, isSaid) in [("GET", false), ("POST", true), ("PATCH", true)] {
+            var outcome = goaway
+            outcome.method = method
+            let failure = CurlErrors.failure(outcome)
+            XCTAssertEqual(failure.code, .connectionLost, method)
+            XCTAssertEqual(failure.message.contains("\(method) is not sent again"), isSaid, failure.message)
+        }
     }
 
     /// In the words of several versions.

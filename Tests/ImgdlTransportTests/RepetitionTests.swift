@@ -63,10 +63,10 @@ final class RepetitionTests: TransportTestCase {
         XCTAssertEqual(sent.read { $0 }, ["POST", "HTTP/2"], "nothing twice")
     }
 
-    /// Whatever it asks, if it may be asked twice (RFC 9110 section 9.2.2).
+    /// Whatever it asks: the server has not looked at it (RFC 9113 section 6.8).
     func testWhatAGoAwayTurnsAwayIsSentAgain() throws {
         for code in [HTTP2Error.noError, .enhanceYourCalm] {
-            for method in ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"] {
+            for method in ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "POST", "PATCH", "LOOK"] {
                 let secure = try HTTP2Origin(security: .tls)
                 defer { secure.stop() }
                 try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
@@ -77,6 +77,57 @@ final class RepetitionTests: TransportTestCase {
                 let record = record(of: try start(secure.url("/a"), method: method))
                 XCTAssertTrue(record.isFinished, "\(method), \(code): \(record.failure?.message ?? "")")
                 XCTAssertEqual(secure.log.requests.map(\.method), [method, method])
+            }
+        }
+    }
+
+    /// One that has answered before, and counts no stream but that answer's.
+    func testWhatAKeptConnectionTurnsAwayIsSentAgain() throws {
+        for method in ["GET", "POST", "PATCH"] {
+            let secure = try HTTP2Origin(security: .tls)
+            defer { secure.stop() }
+            try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+            secure.route("/first") { try $0.respond(200, body: []) }
+            secure.route("/a") { stream in
+                if secure.log.requests.count == 2 { return try stream.goAway(lastStream: 1) }
+                try stream.respond(200, body: [])
+            }
+            XCTAssertTrue(record(of: try start(secure.url("/first"))).isFinished)
+            let record = record(of: try start(secure.url("/a"), method: method))
+            XCTAssertTrue(record.isFinished, "\(method): \(record.failure?.message ?? "")")
+            XCTAssertEqual(secure.log.requests.map(\.method), ["GET", method, method])
+        }
+    }
+
+    /// A GOAWAY that counts the stream says nothing of whether the server has done what it asks.
+    func testAPostThatAGoAwayCountsIsNotSentAgain() throws {
+        let secure = try HTTP2Origin(security: .tls)
+        defer { secure.stop() }
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+        secure.route("/a") { stream in
+            try stream.goAway()
+            stream.close()
+        }
+        let record = record(of: try start(secure.url("/a"), method: "POST"))
+        XCTAssertEqual(record.failure?.code, .connectionLost, record.failure?.message ?? "")
+        XCTAssertEqual(secure.log.requests.count, 1)
+    }
+
+    /// Each time, and nothing else is spoken: it has an end, and is no breach of the server's.
+    func testWhatIsRefusedAgainAndAgain() throws {
+        for isGoAway in [true, false] {
+            for method in ["GET", "POST"] {
+                let secure = try HTTP2Origin(security: .tls)
+                defer { secure.stop() }
+                try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+                secure.route("/a") { stream in
+                    if isGoAway { try stream.goAway(lastStream: 0) } else { try stream.reset(.refusedStream) }
+                }
+                let record = record(of: try start(secure.url("/a"), method: method))
+                let words = "\(method), \(isGoAway): \(record.failure?.message ?? "")"
+                XCTAssertNotNil(record.failure, words)
+                XCTAssertNotEqual(record.failure?.code, .protocolError, words)
+                XCTAssertTrue((2...4).contains(secure.log.requests.count), "\(secure.log.requests.count), \(words)")
             }
         }
     }

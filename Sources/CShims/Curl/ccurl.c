@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -119,6 +120,49 @@ CURLcode ccurl_set_progress(CURL *easy, void *context, curl_xferinfo_callback pr
         code = curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, progress);
     if (!code)
         code = curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    return code;
+}
+
+/* The number behind `name` in a text that no zero ends. */
+static bool find_number(const char *text, size_t length, const char *name, uint32_t *number)
+{
+    const char *at = memmem(text, length, name, strlen(name));
+    if (!at)
+        return false;
+    const char *const end = text + length;
+    uint64_t value = 0;
+    at += strlen(name);
+    if (at == end || *at < '0' || *at > '9')
+        return false;
+    for (; at < end && *at >= '0' && *at <= '9' && value <= UINT32_MAX; at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    *number = (uint32_t)value;
+    return value <= UINT32_MAX;
+}
+
+static int read_words(CURL *easy, curl_infotype type, char *text, size_t length, void *context)
+{
+    (void)easy;
+    struct ccurl_stream *stream = context;
+    uint32_t number;
+    if (type != CURLINFO_TEXT)
+        return 0;
+    if (find_number(text, length, "Using Stream ID: ", &number)) {
+        stream->number = number;
+        stream->is_turned_away = false;
+    } else if (memmem(text, length, "GOAWAY", 6) && find_number(text, length, "last_stream=", &number)) {
+        stream->is_turned_away = stream->number > number;
+    }
+    return 0;
+}
+
+CURLcode ccurl_watch_stream(CURL *easy, struct ccurl_stream *stream)
+{
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_DEBUGDATA, stream);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, read_words);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
     return code;
 }
 
