@@ -287,8 +287,9 @@ final class CurlTransfer: LingeringStream {
 
     /// Whether to begin again, on another connection. curl repeats a request that the server has not looked at (its stream
     /// came after the GOAWAY, or its connection had been closed), but on connections shared with others that may end in
-    /// the same way, and not more than once (see `stopsRepetition`). The first stream of a connection is looked at, but its answer is lost
-    /// where the server closes the connection while others still send to it: the last attempt shares it with nobody.
+    /// the same way, and not more than once (see `stopsRepetition`). The first stream of a connection is looked at, but its
+    /// answer is lost where the server closes the connection while others still send to it: the last attempt shares it with
+    /// nobody.
     func beginsAgain(after code: CURLcode) -> Bool {
         guard !isEnded, !isFlooded, !parser.isComplete, ownFailure == nil, let loss = loss(code),
             RetryRules.maySendAgain(

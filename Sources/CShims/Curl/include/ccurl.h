@@ -42,7 +42,6 @@ curl_socket_t ccurl_open_socket(curlsocktype purpose, struct curl_sockaddr *addr
 /* The address without port and family: 4 or 16 bytes, 0 for another family. */
 size_t ccurl_address_bytes(const struct curl_sockaddr *address, const uint8_t **bytes);
 CURLcode ccurl_set_progress(CURL *easy, void *context, curl_xferinfo_callback progress);
-/* NULL: none. */
 /* What libcurl tells of a transfer's stream of HTTP/2, where no number does. */
 struct ccurl_stream {
     /* Its last one; 0: none. */
@@ -50,9 +49,10 @@ struct ccurl_stream {
     /* A GOAWAY said that the server has not looked at it, nor ever will. */
     bool is_turned_away;
 };
-/* Has *stream, which must stay until the handle is reset or gone, say what becomes of the transfer's stream. It takes the words
- * that libcurl has for people, so each transfer costs some more. */
+/* Has *stream, which must stay until the handle is reset or gone, say what becomes of the transfer's stream. It takes the
+ * words that libcurl has for people, so each transfer costs some more. */
 CURLcode ccurl_watch_stream(CURL *easy, struct ccurl_stream *stream);
+/* NULL: none. */
 CURLcode ccurl_set_share(CURL *easy, CURLSH *share);
 /* curl takes a copy. */
 CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t size);
