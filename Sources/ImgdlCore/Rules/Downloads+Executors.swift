@@ -66,22 +66,23 @@ extension Downloads {
     private mutating func dropLeftTurns() {
         var passed = PassedTurns<Backlogs.Executor>()
         swap(&passed, &passedTurns)
-        passed.keep { restsForExecutors($0) }
+        passed.keep { restsForTurn($0) }
         swap(&passed, &passedTurns)
     }
 
-    func restsForExecutors(_ id: TransferID) -> Bool {
+    func restsForTurn(_ id: TransferID) -> Bool {
         transfers.contains(id) && transfers[id].phase == .resting && transfers[id].restsUntil == nil
     }
 
-    /// Its subscribers have changed: it waits for its turn anew. False where it did not wait for executors.
+    /// Its subscribers have changed: it waits for its turn anew. False where it waited for nobody: neither executors, hooks nor
+    /// its source.
     @discardableResult
-    mutating func wakeForExecutors(_ id: TransferID, _ now: Instant) -> Bool {
+    mutating func wakeForTurn(_ id: TransferID, _ now: Instant) -> Bool {
         if isHeldConsultation(id) {
             releaseHeld(id)
             return true
         }
-        guard restsForExecutors(id) else { return false }
+        guard restsForTurn(id) else { return false }
         restingCount -= 1
         enqueue(id, atFront: true, now)
         return true
@@ -111,14 +112,14 @@ extension Downloads {
             for source in passed.hosts where !slow.isBehind(source) { popPassed(&passed, source, &woken) }
             swap(&passed, &turnsPassedBySources)
         }
-        for id in woken.reversed() { wakeForExecutors(id, now) }
+        for id in woken.reversed() { wakeForTurn(id, now) }
         return !woken.isEmpty
     }
 
     private func popPassed<Host>(_ passed: inout PassedTurns<Host>, _ host: Host, _ woken: inout [TransferID]) {
         var places = limits.maximumConcurrent - running.count
         while places > 0, let id = passed.popFirst(host) {
-            guard restsForExecutors(id) else { continue }
+            guard restsForTurn(id) else { continue }
             woken.append(id)
             places -= 1
         }
@@ -131,7 +132,7 @@ extension Downloads {
         restingCount += 1
         var passed = PassedTurns<ObjectIdentifier>()
         swap(&passed, &turnsPassedByHooks)
-        if passed.needsLook { passed.keep { restsForExecutors($0) } }
+        if passed.needsLook { passed.keep { restsForTurn($0) } }
         passed.append(id, ObjectIdentifier(hooks))
         swap(&passed, &turnsPassedByHooks)
     }

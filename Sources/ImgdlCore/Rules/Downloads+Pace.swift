@@ -149,7 +149,7 @@ extension Downloads {
         restingCount += 1
         var passed = PassedTurns<Source>()
         swap(&passed, &turnsPassedBySources)
-        if passed.needsLook { passed.keep { restsForExecutors($0) } }
+        if passed.needsLook { passed.keep { restsForTurn($0) } }
         passed.append(id, source(of: id))
         swap(&passed, &turnsPassedBySources)
     }

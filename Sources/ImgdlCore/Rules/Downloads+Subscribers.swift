@@ -208,7 +208,7 @@ extension Downloads {
         }
         requeue(id, before)
         updateAttendance(id)
-        wakeForExecutors(id, now)
+        wakeForTurn(id, now)
         if ended.options.continuesInBackground { reconsider(id, now) }
     }
 

@@ -173,7 +173,7 @@ package struct Downloads: ~Copyable {
             let continuesInBackground = options.wrappedValue.continuesInBackground
             let subscriber = join(id, options, executor)
             if continuesInBackground { reconsider(id, now) }
-            let isWoken = shortenRest(of: subscriber, now) || wakeForExecutors(id, now)
+            let isWoken = shortenRest(of: subscriber, now) || wakeForTurn(id, now)
             if transfers[id].isUnderWay {
                 catchUp(subscriber, now)
             } else if transfers[id].hasStarted {

@@ -15,8 +15,8 @@ package struct MemoryRules {
     package var budget: Int64
     package private(set) var bodies: Int64 = 0
     package private(set) var canvases: Int64 = 0
-    /// Of these, what waits for executors that are behind, and counts for nobody else: pictures that their hosts have not
-    /// taken, and bodies that wait, not decoded, for such executors alone.
+    /// Bytes of both that count for nobody else: pictures that hosts have not taken, bodies that wait, not decoded, for executors
+    /// that are behind, bodies that wait for answers of hooks, and what slow transfers hold.
     package private(set) var excused: Int64 = 0
     package private(set) var peak: Int64 = 0
     /// The budget is reached: nothing new. Until a good part is free again, so that it does not go to and fro.
