@@ -13,8 +13,11 @@ final class LatePictureTests: CachingTestCase {
     private let fields = [("Cache-Control", "max-age=60, stale-while-revalidate=600"), ("ETag", "\"1\"")]
 
     private var held: [Heard] = []
+    private var gate = Gate()
 
     override func tearDownWithError() throws {
+        // Where the test has failed meanwhile nobody else opens it.
+        gate.open()
         held = []
         try super.tearDownWithError()
     }
@@ -37,6 +40,7 @@ final class LatePictureTests: CachingTestCase {
     /// The decoders of large bodies wait at the gate.
     private func hold(_ way: Way) throws -> Gate {
         let gate = Gate()
+        self.gate = gate
         codec.judges { _, count, isWhole in
             if isWhole, count == Self.large.count { gate.pass() }
             return nil
@@ -142,6 +146,7 @@ final class LatePictureTests: CachingTestCase {
         for onDisk in [false, true] {
             try openAnew(onDisk: onDisk, memory: onDisk ? 0 : 32 << 20)
             let gate = Gate()
+            self.gate = gate
             codec.judges { _, count, isWhole in
                 if isWhole, count == Self.large.count { gate.pass() }
                 return nil

@@ -163,7 +163,9 @@ final class HTTP2Tests: XCTestCase {
         }
         assertEnds(start("/other.jpg"), "IMGDL_OK")
         XCTAssertLessThan(origin.log.streamsResetByClient.count, 150)
-        XCTAssertTrue(origin.wait { $0.streamsResetByClient.count == 180 }, "each is reset in the end")
+        XCTAssertTrue(
+            origin.wait { $0.streamsResetByClient.count == 180 },
+            "each is reset in the end: \(origin.log.streamsResetByClient.count)")
         origin.gate("go").open()
         assertEnds(sibling, "IMGDL_OK")
         XCTAssertEqual(origin.log.connections.count, 1)

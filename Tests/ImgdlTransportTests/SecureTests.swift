@@ -231,7 +231,7 @@ final class SecureTests: TransportTestCase {
         run(until: ids.allSatisfy { recorder[$0].body.count == 1 })
         for id in ids.prefix(3) { transport.cancel(id) }
         loop.turn(transport)
-        XCTAssertTrue(secure.wait { $0.streamsResetByClient.count == 3 }, "\(secure.log.streams)")
+        turn(until: secure, sees: { $0.streamsResetByClient.count == 3 })
         secure.gate("all").open()
         for id in ids.suffix(3) { XCTAssertEqual(record(of: id).body, [1, 2]) }
         for id in ids.prefix(3) { XCTAssertFalse(recorder[id].hasEnded) }
@@ -268,7 +268,7 @@ final class SecureTests: TransportTestCase {
         let sibling = try start(secure.url("/held"))
         run(until: recorder[sibling].head != nil)
         XCTAssertLessThanOrEqual(try fetchSucceeding(secure.url("/long")).body.count, BodyDisposition.previewBytes)
-        XCTAssertTrue(secure.wait { $0.streamsResetByClient.count == 1 })
+        turn(until: secure, sees: { $0.streamsResetByClient.count == 1 })
         secure.gate("held").open()
         XCTAssertTrue(record(of: sibling).isFinished)
         XCTAssertEqual(secure.log.connections.count, 1)

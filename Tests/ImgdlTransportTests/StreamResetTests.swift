@@ -103,7 +103,7 @@ final class StreamResetTests: TransportTestCase {
         run(until: ids.allSatisfy { recorder[$0].body.count == 10 })
         transport.cancel(ids[0])
         for _ in 0..<3 { loop.turn(transport) }
-        XCTAssertTrue(secure.wait { $0.streamsResetByClient.count == 1 })
+        turn(until: secure, sees: { $0.streamsResetByClient.count == 1 })
         XCTAssertEqual(secure.log.connections.count, 1)
         XCTAssertEqual(secure.log.openConnections, 1)
     }

@@ -1,6 +1,7 @@
 import Glibc
 import ImgdlCore
 import Origin
+import OriginHTTP2
 import XCTest
 
 @testable import ImgdlTransport
@@ -81,6 +82,18 @@ class TransportTestCase: XCTestCase {
 
     func run(until isDone: @autoclosure () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
         loop.run(transport, until: isDone, file: file, line: line)
+    }
+
+    /// Turns until a server has seen something that is still to be sent: nothing wakes the loop when it has.
+    func turn(
+        until server: HTTP2Origin, sees condition: (Log) -> Bool, file: StaticString = #filePath, line: UInt = #line
+    ) {
+        let end = loop.now.advanced(byMilliseconds: 20_000)
+        while loop.now < end {
+            loop.turn(transport)
+            if server.wait(until: .after(.milliseconds(5)), for: condition) { return }
+        }
+        XCTFail("the server has not seen it: \(server.log.streams)", file: file, line: line)
     }
 
     func record(of id: TransferID, file: StaticString = #filePath, line: UInt = #line) -> TransferRecord {
