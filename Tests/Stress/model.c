@@ -95,7 +95,7 @@ static int is_settled(struct ward *ward)
     if (atomic_load(&ward->accepted) <= 0)
         return atomic_load(&ward->accepted) < 0;
     if (ward->kind == DONE)
-        return atomic_load(&ward->terminals) > 0;
+        return atomic_load(&ward->terminals) > 0 && !atomic_load(&ward->inside);
     return atomic_load(&ward->destroyed) > 0 && !atomic_load(&ward->inside);
 }
 
