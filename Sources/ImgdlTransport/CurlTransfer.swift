@@ -406,9 +406,7 @@ final class CurlTransfer: LingeringStream {
         guard server?.mayShareConnections == true, let connection = lane?.multi.secureConnections[connectionName],
             !connection.isHTTP2, let user = connection.lastUser, user != id
         else { return false }
-        return transport._withUnsafeGuaranteedRef { transport in
-            transport.transfers[user].map { $0.hasStream && $0.connectionName == connectionName } ?? false
-        }
+        return transport._withUnsafeGuaranteedRef { $0.holds(user, connection: connectionName) }
     }
 
     /// Asked before that, as what may not be sent again does not begin anew either. curl sends a request whose kept connection

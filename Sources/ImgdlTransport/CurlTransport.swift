@@ -242,6 +242,15 @@ package final class CurlTransport: Transport {
         return false
     }
 
+    /// Whether an answer to it may still come on that connection. One that was cancelled inside a callback has it until its
+    /// handle is taken off.
+    func holds(_ id: TransferID, connection name: UInt64) -> Bool {
+        if let transfer = transfers[id] { return transfer.hasStream && transfer.connectionName == name }
+        return deferred.contains {
+            if case .release(let transfer) = $0 { transfer.id == id && transfer.connectionName == name } else { false }
+        }
+    }
+
     func connected(_ transfer: CurlTransfer) {
         guard let server = transfer.server else { return }
         beginAll(server.connects(transfer.id))

@@ -135,7 +135,10 @@ final class RequestOptions {
         handle.setURL(request.url, keepsEscapes: keepsEscapes(request))
         handle.set(CURLOPT_PATH_AS_IS, 1)
         handle.set(CURLOPT_FOLLOWLOCATION, 0)
-        handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        // HTTP/2 is not asked for over http: curl knows by host and port alone which servers share connections, and would send
+        // requests on one of HTTP/1.1 before those ahead of them are answered.
+        handle.set(
+            CURLOPT_HTTP_VERSION, request.url.isSecure ? CURL_HTTP_VERSION_2TLS : Int(CURL_HTTP_VERSION_1_1))
         handle.set(CURLOPT_TCP_KEEPALIVE, 1)
         // Time limits are the engine's. Zero would mean curl's own five minutes.
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))

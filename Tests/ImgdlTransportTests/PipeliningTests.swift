@@ -17,8 +17,9 @@ final class PipeliningTests: TransportTestCase {
     }
 
     /// Each answer is its request's path, every second one late.
-    private func serve(http1Connections: Int = 0) throws {
-        secure = try HTTP2Origin(alsoHTTP1: true, http1Connections: http1Connections)
+    private func serve(http1Connections: Int = 0, secureConnections: Int = .max) throws {
+        secure = try HTTP2Origin(
+            alsoHTTP1: true, http1Connections: http1Connections, secureConnections: secureConnections)
         secure.route(prefix: "/") { stream in
             if stream.request.path.hasSuffix("1") { usleep(20_000) }
             try stream.respond(200, body: Array(stream.request.path.utf8))
@@ -66,6 +67,29 @@ final class PipeliningTests: TransportTestCase {
         }
         XCTAssertEqual(record(of: try start(secure.url("/away"))).text, "/away")
         for number in 0..<3 { try assertEachGetsItsOwn("\(number)") }
+    }
+
+    /// One port for both: that it speaks HTTP/2 over TLS says nothing of http.
+    func testHTTPOnThePortOfHTTPS() throws {
+        try serve(secureConnections: 1)
+        XCTAssertEqual(record(of: try start(secure.url("/secure"))).text, "/secure")
+        secure.route("/held") { stream in
+            try stream.wait("held")
+            try stream.respond(200, body: Array("/held".utf8))
+        }
+        let clear = "http://127.0.0.1:\(secure.port)"
+        for number in 0..<2 {
+            let paths = ["/held"] + (1..<6).map { "/\(number)/\($0)" }
+            var ids: [TransferID] = []
+            for path in paths {
+                let count = secure.log.requests.count
+                ids.append(try start(clear + path))
+                if path == "/held" { run(until: secure.log.requests.count > count) }
+                for _ in 0..<5 { loop.turn(transport) }
+            }
+            secure.gate("held").open()
+            XCTAssertEqual(ids.map { record(of: $0).text }, paths)
+        }
     }
 
     /// A balancer with machines of both kinds: connections of HTTP/1.1 are kept when the first of HTTP/2 is made.

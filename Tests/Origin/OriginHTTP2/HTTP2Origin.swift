@@ -35,10 +35,11 @@ package final class HTTP2Origin: @unchecked Sendable {
     package let otherAuthority: Authority?
 
     /// `alsoHTTP1` answers clients that offer no h2 in HTTP/1.1, by the same scripts; the first `http1Connections` of
-    /// their connections speak that in any case, as an older machine behind the same balancer would.
+    /// their connections speak that in any case, as an older machine behind the same balancer would. Those that come after the
+    /// first `secureConnections` are of cleartext, as where one port serves http and https.
     package init(
         port: UInt16 = 0, security: Security = .tls, alsoHTTP1: Bool = false, http1Connections: Int = 0,
-        maxConcurrentStreams: Int = 100
+        secureConnections: Int = .max, maxConcurrentStreams: Int = 100
     ) throws {
         let protocols = alsoHTTP1 ? ["h2", "http/1.1"] : ["h2"]
         authority = try security.options.map { try Authority($0, protocols: protocols) }
@@ -49,6 +50,7 @@ package final class HTTP2Origin: @unchecked Sendable {
             journal: journal, settings: { Settings() },
             script: { request in { try script(request.path)(StreamExchange(request, on: PlainStream(exchange: $0))) } })
         try listener.start { [authority, otherAuthority] connection in
+            guard connection.number <= secureConnections else { return conversation.run(on: connection) }
             let own = connection.number <= http1Connections ? otherAuthority : authority
             if let own, (try? connection.secure(by: own)) == nil { return }
             if authority != nil, connection.protocolName != "h2" {
