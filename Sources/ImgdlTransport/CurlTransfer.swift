@@ -396,15 +396,15 @@ final class CurlTransfer: LingeringStream {
     private func noteConnection() {
         guard let connection = handle?.takeConnection() else { return }
         lane?.multi.secureConnections.note(connection, connectionName)
-        if connection.isHTTP2 { server?.sharesConnections() }
     }
 
     /// Whether the answer to another request has still to come on the connection of HTTP/1.1 that curl has chosen. Once a
     /// server has spoken HTTP/2, curl (7.88 at least) has requests share its other connections, too, and each would get the
     /// answer that comes next, whosever it is.
     private var isConnectionTaken: Bool {
-        guard server?.mayShareConnections == true, let connection = lane?.multi.secureConnections[connectionName],
-            !connection.isHTTP2, let user = connection.lastUser, user != id
+        guard lane?.multi.secureConnections.mayBeShared == true,
+            let connection = lane?.multi.secureConnections[connectionName], !connection.isHTTP2,
+            let user = connection.lastUser, user != id
         else { return false }
         return transport._withUnsafeGuaranteedRef { $0.holds(user, connection: connectionName) }
     }

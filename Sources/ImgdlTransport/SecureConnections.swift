@@ -28,13 +28,18 @@ struct SecureConnections {
     private static let leastToForget = 64
 
     private var connections: [UInt64: Connection] = [:]
+    /// One has spoken HTTP/2, of whatever server: curl knows servers by other spellings than URLs have.
+    private(set) var mayBeShared = false
     private var mostBeforeForgetting = leastToForget
 
     var count: Int { connections.count }
 
     subscript(name: UInt64) -> Connection? { connections[name] }
 
-    mutating func note(_ connection: Connection, _ name: UInt64) { connections[name] = connection }
+    mutating func note(_ connection: Connection, _ name: UInt64) {
+        connections[name] = connection
+        if connection.isHTTP2 { mayBeShared = true }
+    }
 
     /// Lets go of those that are closed, when there are many. Not while somebody may still ask how one of them ended.
     mutating func forgetClosed() {

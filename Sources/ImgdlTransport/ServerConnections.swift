@@ -21,8 +21,6 @@ final class ServerConnections {
     static let patience: Int64 = 300
 
     private var sharing = Sharing.unknown
-    /// A connection of HTTP/2 has been made, or might have been.
-    private(set) var mayShareConnections: Bool
     /// Whose handshake the others wait for.
     private var opener: TransferID?
     /// When the first of them began.
@@ -35,10 +33,6 @@ final class ServerConnections {
     var lingering = 0
     /// Requests that wait until there are fewer of these.
     private var held: [TransferID] = []
-
-    init(mayShareConnections: Bool = false) { self.mayShareConnections = mayShareConnections }
-
-    func sharesConnections() { mayShareConnections = true }
 
     /// No request waits or holds a connection, and all resets are allowed again; a new object in its place costs one wait
     /// at most.
@@ -126,8 +120,6 @@ struct ServerTable {
     private static let maximumIdle = 1_000
 
     private var servers: [ParsedURL.Origin: ServerConnections] = [:]
-    /// There were more servers than are remembered: a new one may be one of them.
-    private var hasForgotten = false
     /// Asked for last: mostly the next one's, too.
     private var last: (origin: ParsedURL.Origin, server: ServerConnections)?
 
@@ -142,11 +134,8 @@ struct ServerTable {
     }
 
     private mutating func make(_ origin: ParsedURL.Origin, _ now: Instant) -> ServerConnections {
-        if servers.count >= Self.maximumIdle {
-            servers = servers.filter { !$0.value.isIdle(now) }
-            hasForgotten = true
-        }
-        let server = ServerConnections(mayShareConnections: hasForgotten)
+        if servers.count >= Self.maximumIdle { servers = servers.filter { !$0.value.isIdle(now) } }
+        let server = ServerConnections()
         servers[origin] = server
         return server
     }
