@@ -16,6 +16,8 @@ final class HTTP2Tests: XCTestCase {
         origin = try HTTP2Origin(security: .tls(certificate), alsoHTTP1: alsoHTTP1)
         var config = imgdl_config()
         imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
+        // On a busy machine a stream that the server holds up waits for long, and one that idles out is one more reset.
+        config.idle_timeout_ms = 600_000
         let file = trusting ? origin.caFile : nil
         let status = file.withCString { path in
             proxy.withCString { proxy in
@@ -155,6 +157,7 @@ final class HTTP2Tests: XCTestCase {
         for n in 0..<180 { routeHeld("/\(n).jpg", gate: "never") }
         routeHeld("/other.jpg", gate: "open")
         origin.gate("open").open()
+        let began = ContinuousClock.now
         for round in 0..<2 {
             let downloads = (0..<90).map { start("/\(90 * round + $0).jpg") }
             for download in downloads { download.waitFor(IMGDL_EVENT_PROGRESS) }
@@ -162,7 +165,8 @@ final class HTTP2Tests: XCTestCase {
             for download in downloads { assertEnds(download, "IMGDL_ERROR_CANCELLED") }
         }
         assertEnds(start("/other.jpg"), "IMGDL_OK")
-        XCTAssertLessThan(origin.log.streamsResetByClient.count, 150)
+        let resets = origin.log.streamsResetByClient.count
+        XCTAssertLessThanOrEqual(resets, Resets.allowed(since: began))
         XCTAssertTrue(
             origin.wait { $0.streamsResetByClient.count == 180 },
             "each is reset in the end: \(origin.log.streamsResetByClient.count)")
@@ -241,6 +245,7 @@ final class HTTP2Tests: XCTestCase {
         let sibling = start("/sibling.jpg")
         sibling.waitFor(IMGDL_EVENT_PROGRESS)
         let part = Array(Pictures.bytes("baseline.jpg").prefix(1000))
+        let began = ContinuousClock.now
         for n in 0..<180 {
             origin.route("/\(n).jpg") { exchange in
                 try exchange.send(status: 200)
@@ -255,7 +260,8 @@ final class HTTP2Tests: XCTestCase {
             for download in downloads { download.cancel() }
             for download in downloads { assertEnds(download, "IMGDL_ERROR_CANCELLED") }
         }
-        XCTAssertLessThan(origin.log.streamsResetByClient.count, 150)
+        let resets = origin.log.streamsResetByClient.count
+        XCTAssertLessThanOrEqual(resets, Resets.allowed(since: began))
         let opened = ContinuousClock.now
         origin.gate("flood").open()
         XCTAssertTrue(origin.wait { $0.streamsResetByClient.count == 180 })
