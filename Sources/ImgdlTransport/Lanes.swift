@@ -67,7 +67,8 @@ final class Lanes {
         guard !areClosed else { return }
         let next = try newLane(RequestTrust())
         areOutdated = false
-        for descriptor in common.multi.openSockets { owners[descriptor] = common }
+        // A number that another lane has is of a socket of the common one's that curl has closed without a word.
+        for descriptor in common.multi.openSockets where owners[descriptor] == nil { owners[descriptor] = common }
         note(common)
         retired += special
         retired.append(common)

@@ -42,11 +42,14 @@ final class EventLoopTests: XCTestCase {
     private func say(_ end: Int32) { XCTAssertEqual(write(end, "x", 1), 1) }
 
     /// Without waiting for it.
-    private func ready() -> [Int32] {
+    private func ready() -> [Int32] { ready { readable, _ in readable } }
+    private func writable() -> [Int32] { ready { _, writable in writable } }
+
+    private func ready(_ isWanted: (_ readable: Bool, _ writable: Bool) -> Bool) -> [Int32] {
         let now = clock.now()
         loop.wait(until: now, now: now)
         var ready: [Int32] = []
-        loop.forEachReady(now: { now }) { descriptor, readable, _ in if readable { ready.append(descriptor) } }
+        loop.forEachReady(now: { now }) { if isWanted($1, $2) { ready.append($0) } }
         return ready
     }
 
@@ -293,6 +296,22 @@ final class EventLoopTests: XCTestCase {
         loop.watch(ends[0], readable: true, writable: true)
         loop.watch(ends[0], readable: true, writable: false)
         XCTAssertEqual(ready(), [ends[0]])
+    }
+
+    /// The number of a socket that was closed before it was connected is the next one's, in the same turn.
+    func testANumberThatComesBackInTheSameTurn() throws {
+        loop.watch(ends[0], readable: false, writable: true)
+        XCTAssertEqual(writable(), [ends[0]])
+        for round in 0..<2 {
+            let other = try socketPair()
+            XCTAssertEqual(dup2(other[0], ends[0]), ends[0])
+            close(other[0])
+            close(ends[1])
+            ends[1] = other[1]
+            loop.rest(ends[0])
+            loop.watch(ends[0], readable: false, writable: true)
+            XCTAssertEqual(writable(), [ends[0]], "round \(round)")
+        }
     }
 
     /// epoll forgets a descriptor that is closed, whatever it has been told.

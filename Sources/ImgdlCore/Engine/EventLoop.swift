@@ -95,9 +95,14 @@ final class EventLoop {
     private func want(_ events: UInt32, _ descriptor: Int32) {
         let number = Int(descriptor)
         let wasResting = interests[number].isResting
+        let wasUnwanted = interests[number].wanted == 0
         interests[number].wanted = events
         interests[number].isResting = false
-        guard !interests[number].isListed, !wasResting || events != interests[number].known else { return }
+        guard !interests[number].isListed else {
+            if wasUnwanted, events == interests[number].known { interests[number].isRenewed = true }
+            return
+        }
+        guard !wasResting || events != interests[number].known else { return }
         interests[number].isListed = true
         interests[number].isRenewed = events == interests[number].known
         changed.append(descriptor)
