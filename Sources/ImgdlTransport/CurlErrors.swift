@@ -199,9 +199,11 @@ enum CurlErrors {
     }
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says
-    /// what it met last, and no number tells. From 8.23.0 on a GOAWAY that does not count a stream ends it with the GOAWAY's own
+    /// what it met last, and no number tells. Behind a proxy it sends streams on a connection that is still being made: that sends
+    /// nothing, and is no loss. From 8.23.0 on a GOAWAY that does not count a stream ends it with the GOAWAY's own
     /// code and by curl's hand: with this one only then.
     static func isUnseenRequest(_ code: CURLcode, _ message: String) -> Bool {
+        if code == CURLE_FAILED_INIT { return message.contains("send: no filter connected") }
         if code == CURLE_HTTP2_STREAM { return message.contains("reset by curl (error 0xb ") }
         return [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && message.contains("before giving up")
     }

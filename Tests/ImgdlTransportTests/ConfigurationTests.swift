@@ -276,6 +276,8 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by curl (error 0x1 PROTOCOL_ERROR)", false),
             (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 was not closed cleanly: ENHANCE_YOUR_CALM (err 11)", false),
             (CURLE_HTTP2, "", false),
+            (CURLE_FAILED_INIT, "[CONN-1-0] send: no filter connected", true),
+            (CURLE_FAILED_INIT, "", false),
         ]
         for (code, message, isUnseen) in table {
             XCTAssertEqual(CurlErrors.isUnseenRequest(code, message), isUnseen, message)
