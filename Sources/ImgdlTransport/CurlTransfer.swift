@@ -394,7 +394,7 @@ final class CurlTransfer: LingeringStream {
 
     /// Where it has made the connection itself.
     private func noteConnection() {
-        guard let connection = handle?.takeConnection() else { return }
+        guard let connection = handle?.takeConnection(port: request.url.port) else { return }
         lane?.multi.secureConnections.note(connection, connectionName)
     }
 
@@ -402,10 +402,9 @@ final class CurlTransfer: LingeringStream {
     /// server has spoken HTTP/2, curl (7.88 at least) has requests share its other connections, too, and each would get the
     /// answer that comes next, whosever it is.
     private var isConnectionTaken: Bool {
-        guard lane?.multi.secureConnections.mayBeShared == true,
-            let connection = lane?.multi.secureConnections[connectionName], !connection.isHTTP2,
-            let user = connection.lastUser, user != id
-        else { return false }
+        guard let user = lane?.multi.secureConnections.lastUser(ofShared: connectionName), user != id else {
+            return false
+        }
         return transport._withUnsafeGuaranteedRef { $0.holds(user, connection: connectionName) }
     }
 

@@ -90,10 +90,10 @@ final class EasyHandle {
     func watchHandshakes() { note(ccurl_watch_handshakes(easy, handshake)) }
 
     /// The connection of a handshake that has been begun since this was asked last.
-    func takeConnection() -> SecureConnections.Connection? {
+    func takeConnection(port: UInt16) -> SecureConnections.Connection? {
         guard let begun = handshake.pointee, begun != takenHandshake else { return nil }
         takenHandshake = begun
-        return SecureConnections.Connection(begun)
+        return SecureConnections.Connection(begun, port: port)
     }
 
     var handshakeEnd: ccurl_handshake_end { ccurl_handshake_end(handshake.pointee) }

@@ -9,8 +9,13 @@ struct SecureConnections {
         private(set) var lastUser: TransferID?
         /// Whether several streams were on it at once, at any time.
         private(set) var isShared = false
+        /// Where it goes, as curl tells servers apart: all addresses of a port are one here.
+        let server: Server
 
-        init(_ handshake: OpaquePointer) { self.handshake = ccurl_keep_handshake(handshake) }
+        init(_ handshake: OpaquePointer, port: UInt16) {
+            self.handshake = ccurl_keep_handshake(handshake)
+            server = Server(name: String(cString: ccurl_secure_server(handshake)), port: port)
+        }
 
         deinit { ccurl_forget_handshake(&handshake) }
 
@@ -25,11 +30,17 @@ struct SecureConnections {
         var isClosed: Bool { ccurl_secure_is_closed(handshake) }
     }
 
+    struct Server: Hashable {
+        let name: String
+        let port: UInt16
+    }
+
     private static let leastToForget = 64
+    private static let maximumServers = 1_000
 
     private var connections: [UInt64: Connection] = [:]
-    /// One has spoken HTTP/2, of whatever server: curl knows servers by other spellings than URLs have.
-    private(set) var mayBeShared = false
+    /// Those that have spoken HTTP/2; nil: more than are remembered.
+    private var serversOfHTTP2: Set<Server>? = []
     private var mostBeforeForgetting = leastToForget
 
     var count: Int { connections.count }
@@ -38,7 +49,18 @@ struct SecureConnections {
 
     mutating func note(_ connection: Connection, _ name: UInt64) {
         connections[name] = connection
-        if connection.isHTTP2 { mayBeShared = true }
+        guard connection.isHTTP2 else { return }
+        serversOfHTTP2?.insert(connection.server)
+        if let count = serversOfHTTP2?.count, count > Self.maximumServers { serversOfHTTP2 = nil }
+    }
+
+    /// Who was served last over a connection of HTTP/1.1 that curl may have requests share, since its server has spoken HTTP/2
+    /// on another.
+    func lastUser(ofShared name: UInt64) -> TransferID? {
+        guard serversOfHTTP2?.isEmpty != true, let connection = connections[name], !connection.isHTTP2,
+            serversOfHTTP2?.contains(connection.server) != false
+        else { return nil }
+        return connection.lastUser
     }
 
     /// Lets go of those that are closed, when there are many. Not while somebody may still ask how one of them ended.

@@ -205,6 +205,12 @@ bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake)
     return handshake->is_http2;
 }
 
+const char *ccurl_secure_server(const struct ccurl_handshake *handshake)
+{
+    const char *name = handshake->connection ? SSL_get_servername(handshake->connection, TLSEXT_NAMETYPE_host_name) : NULL;
+    return name ? name : "";
+}
+
 bool ccurl_secure_is_closed(const struct ccurl_handshake *handshake)
 {
     return handshake->is_closed;
