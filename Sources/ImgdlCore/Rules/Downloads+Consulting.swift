@@ -20,8 +20,12 @@ extension Downloads {
         }
     }
 
-    /// What the cache gives takes memory; one at least comes in any case.
-    private var mayConsult: Bool { askedCount < (memory.isFull ? 1 : limits.maximumConsulting) }
+    /// What the cache gives takes memory. Where there is none left one comes at a time, and none while pictures wait for room,
+    /// since the next would only wait with them.
+    private var mayConsult: Bool {
+        guard memory.isFull else { return askedCount < limits.maximumConsulting }
+        return askedCount < 1 && heldDecodes.isEmpty
+    }
 
     private mutating func ask(_ id: TransferID, _ consultation: Consultation) {
         transfers[id].cache.isAsked = true

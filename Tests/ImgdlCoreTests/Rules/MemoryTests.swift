@@ -143,6 +143,57 @@ final class MemoryTests: XCTestCase {
         play.expectEmpty()
     }
 
+    /// The cache gives bodies faster than pictures are decoded: those that would only wait for room are not read.
+    func testStoredPicturesThatWouldWaitForRoomAreNotRead() {
+        let body = 60
+        var play = Play(width: 6) {
+            $0.memoryBudget = canvas + 100
+            $0.maximumConsulting = 4
+        }
+        play.downloads.hasStore = true
+        for number in 0..<100 {
+            let url = testURL("https://a.example/\(number)")
+            _ = play.submit(TransferRequest(url: url, cacheMode: .use), .image)
+        }
+        var consultations: [(id: TransferID, number: UInt64)] = []
+        var decodes: [TransferID] = []
+        var (ended, peak) = (0, Int64(0))
+        func look() {
+            for action in play.downloads.takeActions() {
+                switch action {
+                case .consult(let id, let consultation): consultations.append((id, consultation.number))
+                case .decode(let id, _, _): decodes.append(id)
+                case .end(_, let outcome):
+                    XCTAssertEqual(outcome, .success(variant: 0))
+                    ended += 1
+                default: break
+                }
+            }
+        }
+        look()
+        while !consultations.isEmpty || !decodes.isEmpty {
+            // All that the cache was asked at once has been read when the first of it is looked at.
+            peak = max(peak, play.downloads.memoryInUse + Int64(consultations.count * body))
+            if !consultations.isEmpty {
+                let (id, number) = consultations.removeFirst()
+                play.downloads.consulted(id, number, .play, play.now)
+                play.head(id, length: Int64(body))
+                play.downloads.probed(id, picture)
+                play.body(id, body)
+                play.finished(id)
+            } else {
+                play.stepped(decodes.removeFirst(), .finished, header: true)
+                look()
+                play.downloads.memoryReleased(canvas, play.now)
+            }
+            look()
+        }
+        XCTAssertEqual(ended, 100)
+        XCTAssertLessThanOrEqual(peak, canvas + 100 + Int64(5 * body))
+        XCTAssertEqual(play.downloads.memoryInUse, 0)
+        play.expectEmpty()
+    }
+
     /// One that is too large for the whole budget is decoded alone.
     func testAtLeastOneIsDecoded() {
         var play = Play(width: 2) { $0.memoryBudget = 1_000 }

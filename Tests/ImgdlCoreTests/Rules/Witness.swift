@@ -706,7 +706,8 @@ struct Witness {
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
         let asked = consulting.count { transfers[$0]!.consultation != nil }
         try require(downloads.askedCount == asked && asked <= limits.maximumConsulting, "too many are consulted about")
-        let mayConsult = asked < (downloads.memory.isFull ? 1 : limits.maximumConsulting)
+        let mayConsult =
+            downloads.memory.isFull ? asked < 1 && downloads.heldDecodes.isEmpty : asked < limits.maximumConsulting
         let held = consulting.filter { downloads.transfers[$0].heldConsultation != nil }
         try require(downloads.heldConsultationCount == held.count, "those that wait for hosts not counted right")
         try require(held.allSatisfy { transfers[$0]!.consultation == nil }, "held, and consulted about")
