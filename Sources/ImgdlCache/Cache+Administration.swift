@@ -30,11 +30,14 @@ extension Cache {
     package func removeOlder(than seconds: Int64) throws(Failure) {
         try checkOpen()
         try disk?.checkMayWait()
-        let (time, overflow) = wallTime.subtractingReportingOverflow(max(0, seconds))
-        let gone = memory.remove(usedBefore: overflow ? .min : time)
+        let (difference, overflow) = wallTime.subtractingReportingOverflow(max(0, seconds))
+        let time = overflow ? .min : difference
         // Also what the disk does not have, and where it cannot.
+        let gone = memory.remove(usedBefore: time)
         imageTier?.remove(gone)
-        try disk?.removeOlder(than: overflow ? .min : time)
+        // Also what memory does not have.
+        imageTier?.remove(usedBefore: time)
+        try disk?.removeOlder(than: time)
     }
 
     package func clear() throws(Failure) {

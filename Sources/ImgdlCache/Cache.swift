@@ -46,7 +46,9 @@ package final class Cache: Store, @unchecked Sendable {
             maximumAge: configuration.maximumAge, changes: changes)
         let imageTier =
             configuration.maximumImageBytes > 0
-            ? ImageTier(maximumBytes: configuration.maximumImageBytes, changes: changes) : nil
+            ? ImageTier(
+                maximumBytes: configuration.maximumImageBytes, maximumAge: configuration.maximumAge, clock: clock,
+                changes: changes) : nil
         self.imageTier = imageTier
         if let directory = configuration.directory {
             let folder = Folder(path: Folder.withoutLink(directory))

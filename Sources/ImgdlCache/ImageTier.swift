@@ -13,6 +13,8 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         let key: String
         /// The same entry, once it has gone and come again, has another.
         let number: UInt64
+        /// When it, or a picture of it, was used, stored or validated last: in seconds since 1970.
+        var usedTime: Int64
         var options: Set<DecodeOptions> = []
         /// So many make pictures of it.
         var makers = 0
@@ -27,6 +29,9 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     private let lock = Lock()
     private let maximumBytes: Int64
+    /// In seconds; nil: however long it has not been used.
+    private let maximumAge: Int64?
+    private let clock: any Clock
     private let generation = ProcessGeneration.current
     private var images = RecencyList<Key, DecodedImage>()
     private var sources: [EntryID: Source] = [:]
@@ -39,8 +44,10 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     private let changes: SharedChanges
 
-    init(maximumBytes: Int64, changes: SharedChanges) {
+    init(maximumBytes: Int64, maximumAge: Int64? = nil, clock: any Clock, changes: SharedChanges) {
         self.maximumBytes = maximumBytes
+        self.maximumAge = maximumAge
+        self.clock = clock
         self.changes = changes
     }
 
@@ -57,7 +64,8 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         if isForked { return [] }
         changes.check()
         var entries = lock.withLock {
-            (keys[key] ?? []).compactMap { sources[$0] }.filter { !$0.options.isEmpty }.map(\.entry)
+            dropOld(key)
+            return (keys[key] ?? []).compactMap { sources[$0] }.filter { !$0.options.isEmpty }.map(\.entry)
         }
         // Another program has changed something: what there is now is on the disk.
         guard entries.allSatisfy({ changes.isCurrent($0.mark) }) else { return [] }
@@ -65,21 +73,48 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         return entries
     }
 
+    private func dropOld(_ key: String) {
+        guard let maximumAge, let ids = keys[key] else { return }
+        let wallTime = clock.wallTime()
+        for id in ids {
+            guard let used = sources[id]?.usedTime else { continue }
+            // A clock that ran ahead keeps nothing for longer.
+            if used > wallTime { sources[id]?.usedTime = wallTime }
+            if wallTime - min(used, wallTime) > maximumAge { drop(id) }
+        }
+    }
+
     func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage? {
         if isForked { return nil }
-        return lock.withLock { images.use(Key(id: id, options: options)) }
+        return lock.withLock {
+            let image = images.use(Key(id: id, options: options))
+            if image != nil { sources[id]?.usedTime = clock.wallTime() }
+            return image
+        }
     }
 
     func update(_ id: EntryID, _ response: StoredResponse) {
         lock.withLock {
-            guard let source = sources[id] else { return }
-            sources[id]?.entry = source.entry.with(response)
-            for key in source.options.map({ Key(id: id, options: $0) }) {
-                guard let image = images.value(key) else { continue }
-                images.setCost(key, Self.cost(of: image, response, source.key))
-            }
+            guard let entry = sources[id]?.entry else { return }
+            sources[id]?.usedTime = clock.wallTime()
+            set(entry.with(response))
             shrink()
         }
+    }
+
+    /// What is known here under the same number says something else.
+    private func set(_ entry: StoredEntry) {
+        guard let source = sources[entry.id] else { return }
+        sources[entry.id]?.entry = entry
+        for key in source.options.map({ Key(id: entry.id, options: $0) }) {
+            guard let image = images.value(key) else { continue }
+            images.setCost(key, Self.cost(of: image, entry.response, source.key))
+        }
+    }
+
+    /// What was last used before that time.
+    func remove(usedBefore time: Int64) {
+        lock.withLock { for (id, source) in sources where source.usedTime < time { drop(id) } }
     }
 
     func remove(_ ids: [EntryID]) {
@@ -243,9 +278,12 @@ extension ImageTier {
         if sources[entry.id] == nil {
             if let ids = keys[key], ids.count >= StoredResponse.maximumVariants { drop(ids[0]) }
             lastNumber += 1
-            sources[entry.id] = Source(entry: entry, key: key, number: lastNumber)
+            sources[entry.id] = Source(entry: entry, key: key, number: lastNumber, usedTime: 0)
             keys[key, default: []].append(entry.id)
+        } else if let known = sources[entry.id]?.entry, entry.isNewer(than: known) {
+            set(entry)
         }
+        sources[entry.id]?.usedTime = clock.wallTime()
         sources[entry.id]?.makers += 1
         expected.state = .of(entry.id, number: sources[entry.id]?.number ?? 0)
     }

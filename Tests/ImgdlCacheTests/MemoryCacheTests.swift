@@ -94,7 +94,7 @@ final class MemoryTierTests: XCTestCase {
     }
 
     func testImagesOfManyVariantsAreLimited() throws {
-        let tier = ImageTier(maximumBytes: 10 << 20, changes: SharedChanges())
+        let tier = ImageTier(maximumBytes: 10 << 20, clock: TestClock(), changes: SharedChanges())
         let header = ImageHeader(format: .png, width: 1, height: 1, hasAlpha: true, isProgressive: false)
         for i in 0..<100 {
             let pixels = try PixelBuffer(width: 1, height: 1, format: .rgba8)

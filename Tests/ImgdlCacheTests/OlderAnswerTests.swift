@@ -351,9 +351,66 @@ final class OlderAnswerTests: StoreTestCase {
         }
     }
 
+    /// A look reads what was known before it was validated.
+    func testAPictureHasTheNewestHeaders() throws {
+        let tier = ImageTier(maximumBytes: 10 << 20, clock: clock, changes: SharedChanges())
+        let id = EntryID(rawValue: 1)
+        for (time, expected) in [(100, 100), (300, 300), (200, 300)] as [(Int64, Int64)] {
+            let entry = StoredEntry(id: id, response: response(at: time), mark: ChangeMark())
+            tier.keep(try picture(), DecodeOptions(), of: entry, key: "k")
+            XCTAssertEqual(tier.entries("k").map(\.response.responseTime), [expected])
+        }
+    }
+
+    /// As bodies do: what has not been used for too long is not served, also where no body is kept beside it.
+    func testAPictureThatHasNotBeenUsedForTooLong() throws {
+        let tier = ImageTier(maximumBytes: 10 << 20, maximumAge: 60, clock: clock, changes: SharedChanges())
+        let ids = (0..<4).map { EntryID(rawValue: $0) }
+        func keep(_ index: Int) throws {
+            tier.keep(
+                try picture(), DecodeOptions(), of: StoredEntry(id: ids[index], response: older, mark: ChangeMark()),
+                key: "k\(index)")
+        }
+        for index in 0..<3 { try keep(index) }
+        clock.advance(seconds: 60)
+        XCTAssertNotNil(tier.image(ids[1], DecodeOptions()), "used")
+        tier.update(ids[2], newer)
+        clock.advance(seconds: 1)
+        XCTAssertEqual((0..<3).map { tier.entries("k\($0)").count }, [0, 1, 1])
+        clock.advance(seconds: 1_000)
+        try keep(3)
+        clock.advance(seconds: -1_000)
+        XCTAssertEqual(tier.entries("k3").count, 1, "the clock ran ahead")
+        clock.advance(seconds: 61)
+        XCTAssertEqual((0..<4).map { tier.entries("k\($0)").count }, [0, 0, 0, 0])
+        XCTAssertEqual(tier.totals.count, 0)
+    }
+
+    /// The body is too long for memory, its picture is not.
+    func testAPictureWithoutABodyIsRemovedWithWhatIsOlder() throws {
+        var configuration = CacheConfiguration()
+        configuration.maximumMemoryBytes = 1_000
+        configuration.maximumImageBytes = 1 << 20
+        let cache = try Cache(configuration, clock: clock) { [log] in log.add($0) }
+        defer { cache.close() }
+        let images = try XCTUnwrap(cache.images)
+        let pictures = images.expect("k")
+        let writer = try XCTUnwrap(cache.write("k", newer))
+        pictures.areOf(new: StoredEntry(id: writer.id, response: newer, mark: writer.mark))
+        XCTAssertTrue(finish(writer, bytes(2_000), newer))
+        pictures.keep(try picture(), DecodeOptions())
+        XCTAssertNil(cache.wait("k"))
+        XCTAssertEqual(images.entries("k").count, 1)
+        clock.advance(seconds: 10)
+        try cache.removeOlder(than: 10)
+        XCTAssertEqual(images.entries("k").count, 1, "not older than that")
+        try cache.removeOlder(than: 9)
+        XCTAssertEqual(images.entries("k").count, 0)
+    }
+
     /// What nobody makes pictures of any more takes no room.
     func testNothingIsExpectedForEver() throws {
-        let images = ImageTier(maximumBytes: 1 << 20, changes: SharedChanges())
+        let images = ImageTier(maximumBytes: 1 << 20, clock: TestClock(), changes: SharedChanges())
         for number in 0..<3 {
             let pictures = images.expect("k\(number)")
             if number > 0 {

@@ -620,6 +620,61 @@ TEST("the tier of decoded images gives everybody the same pixels (B20)")
         recorder_clear(&recorders[i]);
 }
 
+static imgdl_cache *new_cache_of_images(const char *directory)
+{
+    imgdl_cache_config options;
+    imgdl_cache_config_init(&options, sizeof options);
+    options.directory = directory;
+    options.max_image_bytes = 16u << 20;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(imgdl_cache_open(&options, &cache));
+    return cache;
+}
+
+/* The answer to the validation says that it has not changed: but it is not there any more. */
+TEST("a picture that another cache of the folder removes while it is validated is fetched anew")
+{
+    char *directory = new_folder();
+    imgdl_cache *cache = new_cache_of_images(directory), *other = new_cache_of_images(directory);
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    for (int round = 0; round < 2; round++) {
+        char gate[64];
+        snprintf(gate, sizeof gate, "%s-%d-%d", __func__, (int)getpid(), round);
+        const char *url = at_origin("/pictures/tiny.png?etag=v1&" STALE "&hold_head=1&gate=%s", gate);
+        open_gate(gate);
+        struct recorder recorders[2];
+        for (int i = 0; i < 2; i++) {
+            recorder_init(&recorders[i]);
+            imgdl_request request = recorded_request(url, &recorders[i]);
+            imgdl_token *token = NULL;
+            REQUIRE_OK(imgdl_download(downloader, &request, &token));
+            if (i == 1) {
+                await_gate(gate, 2);
+                if (round == 0)
+                    REQUIRE_OK(imgdl_cache_remove(other, url));
+                else
+                    REQUIRE_OK(imgdl_cache_clear(other));
+                open_gate(gate);
+            }
+            REQUIRE(await_end(&recorders[i], NULL));
+            CHECK_CODE(recorders[i].code, IMGDL_OK);
+            imgdl_token_release(token);
+            if (i == 0) {
+                REQUIRE_OK(imgdl_cache_flush(cache));
+                close_gate(gate);
+            }
+        }
+        CHECK(imgdl_image_pixels(recorders[0].image) != imgdl_image_pixels(recorders[1].image));
+        CHECK_NUMBER(times_served(url), 3);
+        for (int i = 0; i < 2; i++)
+            recorder_clear(&recorders[i]);
+    }
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    imgdl_cache_release(other);
+    free(directory);
+}
+
 /* ---- Hooks */
 
 struct hooked {

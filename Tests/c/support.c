@@ -269,6 +269,11 @@ void open_gate(const char *name)
     free(ask_origin("/_gate/%s/open", name));
 }
 
+void close_gate(const char *name)
+{
+    free(ask_origin("/_gate/%s/close", name));
+}
+
 void await_gate(const char *name, unsigned count)
 {
     char *answer = ask_origin("/_gate/%s/reached?count=%u&deadline_ms=%d", name, count, PATIENCE_MS);

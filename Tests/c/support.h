@@ -32,6 +32,7 @@ char *ask_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* How many requests came for a URL, as made by at_origin, by the origin's log. */
 unsigned times_served(const char *url);
 void open_gate(const char *name);
+void close_gate(const char *name);
 /* Until `count` answers have come to the gate. */
 void await_gate(const char *name, unsigned count);
 

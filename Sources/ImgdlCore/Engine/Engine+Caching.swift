@@ -53,6 +53,17 @@ extension Engine {
         return true
     }
 
+    /// The same of what has been chosen before: it may have gone meanwhile.
+    private func findPictures(
+        _ id: TransferID, of entry: StoredEntry, _ transfer: ActiveTransfer, _ exchange: CacheExchange,
+        _ store: any Store
+    ) -> Bool {
+        guard let images = store.images, let wanted = downloads.wantedPictures(id),
+            images.entries(exchange.key).contains(where: { $0.id == entry.id })
+        else { return false }
+        return takePictures(wanted, of: entry.id, images, transfer)
+    }
+
     private func takePictures(
         _ wanted: [DecodeOptions], of id: EntryID, _ images: any ImageStore, _ transfer: ActiveTransfer
     ) -> Bool {
@@ -218,10 +229,7 @@ extension Engine {
         let number = consultation.number
         let choice = CacheChoice(exchange.question, wallTime: 0, needsBody: false, compares: false, isQueued: true)
         let entry = replacement.entry
-        let hasPictures = store.images.flatMap { images in
-            downloads.wantedPictures(id).map { takePictures($0, of: entry.id, images, transfer) }
-        }
-        guard downloads.needsStoredBody(id), hasPictures != true else {
+        guard downloads.needsStoredBody(id), !findPictures(id, of: entry, transfer, exchange, store) else {
             return prompt(.found(id, number, choice, FoundEntry(entry: entry, body: [], isFromMemory: true)))
         }
         exchange.images = store.images?.expect(exchange.key)

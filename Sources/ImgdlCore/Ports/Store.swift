@@ -86,6 +86,7 @@ package enum StoreOutcome: Sendable { case hit, memoryHit, imageHit, validated, 
 package protocol ImageStore: AnyObject, Sendable {
     /// The newest responses under the key that have images here.
     func entries(_ key: String) -> [StoredEntry]
+    /// Of one of those.
     func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage?
     /// To be asked for before it is looked for what is stored under the key.
     func expect(_ key: String) -> any ExpectedImages
