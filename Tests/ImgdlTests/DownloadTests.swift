@@ -366,6 +366,25 @@ final class DownloadTests: DownloaderTestCase {
         XCTAssertEqual(origin.log.requests.compactMap { $0.query["n"] }, ["2", "3", "1", "0"])
     }
 
+    /// The next request's socket has the number of the one whose connection was still being made.
+    func testACancelWhileConnectingConcernsThatRequestAlone() throws {
+        replaceDownloader { $0.max_concurrent = 1 }
+        let silent = try FullListener()
+        let late = try FullListener()
+        defer {
+            silent.close()
+            late.close()
+        }
+        let cancelled = start("http://127.0.0.1:\(silent.port)/")
+        XCTAssertTrue(silent.waitForConnecting())
+        let next = start("http://127.0.0.1:\(late.port)/")
+        cancelled.cancel()
+        assertEnds(cancelled, "IMGDL_ERROR_CANCELLED")
+        XCTAssertTrue(late.waitForConnecting())
+        late.answer(Pictures.bytes("rgba.png"))
+        assertEnds(next, "IMGDL_OK")
+    }
+
     /// The picture decoded by imgdl_decode, without a download.
     /// A program that the host starts meanwhile must not hold the library's connections open.
     func testNoConnectionIsInherited() {
