@@ -37,7 +37,10 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     private var sources: [EntryID: Source] = [:]
     private var keys: [String: [EntryID]] = [:]
     private var looks: [String: Looks] = [:]
-    /// How often something has gone whose key is not known here, or everything.
+    /// What has gone while somebody looks, whatever its key.
+    private var goneMeanwhile: Set<EntryID> = []
+    private static let maximumGone = 10_000
+    /// How often everything has gone, or may have.
     private var losses: UInt64 = 0
     private var lastNumber: UInt64 = 0
     private var isClosed = false
@@ -120,7 +123,11 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     func remove(_ ids: [EntryID]) {
         guard !ids.isEmpty else { return }
         lock.withLock {
-            losses += 1
+            if !looks.isEmpty { goneMeanwhile.formUnion(ids) }
+            if goneMeanwhile.count > Self.maximumGone {
+                losses += 1
+                goneMeanwhile = []
+            }
             for id in ids { drop(id) }
         }
     }
@@ -240,6 +247,7 @@ extension ImageTier {
         case .looking:
             looks[key]?.count -= 1
             if looks[key]?.count == 0 { looks[key] = nil }
+            if looks.isEmpty { goneMeanwhile = [] }
         case .of(let id, let number):
             guard sources[id]?.number == number else { break }
             sources[id]?.makers -= 1
@@ -254,7 +262,7 @@ extension ImageTier {
         lock.withLock {
             var isThere = false
             if case .looking(losses, let lossesOfKey) = expected.state {
-                isThere = looks[expected.key]?.losses == lossesOfKey
+                isThere = looks[expected.key]?.losses == lossesOfKey && !goneMeanwhile.contains(entry.id)
             }
             leave(&expected.state, expected.key)
             if isThere { enter(entry, expected) }

@@ -351,6 +351,23 @@ final class OlderAnswerTests: StoreTestCase {
         }
     }
 
+    /// Where the cache is full something goes all the time.
+    func testAPictureIsKeptThatWasLookedForWhileOthersWent() throws {
+        for count in [1, 20_000] {
+            for cache in try openAll() {
+                let images = try XCTUnwrap(cache.images as? ImageTier)
+                cache.put("k", bytes(100), newer)
+                let pictures = images.expect("k")
+                let entry = try XCTUnwrap(cache.wait("k")).entry
+                images.remove((0..<count).map { EntryID(rawValue: 1_000 + Int64($0)) })
+                pictures.areOf(found: entry)
+                pictures.keep(try picture(), DecodeOptions())
+                XCTAssertEqual(images.entries("k").count, count == 1 ? 1 : 0)
+                cache.close()
+            }
+        }
+    }
+
     /// A look reads what was known before it was validated.
     func testAPictureHasTheNewestHeaders() throws {
         let tier = ImageTier(maximumBytes: 10 << 20, clock: clock, changes: SharedChanges())
