@@ -22,6 +22,8 @@ final class CurlMulti {
     /// Connections that were shut down since they kept curl busy, and are to be told of.
     private(set) var floods: [Flood] = []
     var secureConnections = SecureConnections()
+    /// A server has ended TLS on one of its connections, of which curl tells whoever it was reading for.
+    private var hasReadGoodbye = false
 
     struct Flood {
         /// The connection's name.
@@ -145,9 +147,15 @@ final class CurlMulti {
         hasNewcomers = false
         var running: Int32 = 0
         let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
+        if ccurl_take_goodbye() { hasReadGoodbye = true }
         for stop in stopped {
             floods.append(Flood(connection: stop.connection, user: users[stop.socket]))
         }
+    }
+
+    func takeGoodbye() -> Bool {
+        defer { hasReadGoodbye = false }
+        return hasReadGoodbye
     }
 
     func takeFloods() -> [Flood] {

@@ -525,6 +525,7 @@ package final class CurlTransport: Transport {
             return
         }
         transfer.isNudged = false
+        defer { readAlone(transfer) }
         if transfer.isLingering {
             drive { transfer.flush() }
             // What curl had kept of it was too much: it is reset.
@@ -534,6 +535,13 @@ package final class CurlTransport: Transport {
         guard !transfer.isEnded else { return }
         drive { transfer.goOn() }
         if transfer.isReadyToEnd { readyToEnd.append(transfer) }
+    }
+
+    /// Of those that share a connection curl 7.88 has one read in a turn: it is the only one that has gone on.
+    private func readAlone(_ transfer: CurlTransfer) {
+        guard transfer.isToRead else { return }
+        transfer.isToRead = false
+        if let multi = transfer.lane?.multi { drive { multi.timeReached() } }
     }
 
     // MARK: Driving
@@ -606,6 +614,16 @@ package final class CurlTransport: Transport {
             }
             transfer.reportHeldHead(code)
             if transfer.curlEnds(code) { conclude(transfer, code) }
+        }
+        if multi.takeGoodbye() { wakeEnded(of: multi) }
+    }
+
+    /// Those whose server has ended TLS: where TCP stays open curl hears of it once, for one of the streams.
+    private func wakeEnded(of multi: CurlMulti) {
+        for transfer in transfers.all + lingering.all where transfer.isConnected && transfer.lane?.multi === multi {
+            guard multi.secureConnections[transfer.connectionName]?.end == CCURL_SECURE_ENDED else { continue }
+            transfer.isToRead = true
+            nudgeLater(transfer)
         }
     }
 

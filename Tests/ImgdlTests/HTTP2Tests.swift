@@ -125,6 +125,27 @@ final class HTTP2Tests: XCTestCase {
         assertEnds(start("/next.jpg"), "IMGDL_OK")
     }
 
+    /// TLS has ended the connection, TCP has not: nothing more is heard of it, and each stream is told.
+    func testTheGoodbyeOfTLSEndsAllStreams() throws {
+        try begin()
+        let body = Pictures.bytes("baseline.jpg")
+        for number in 0..<6 {
+            origin.route("/\(number).jpg") { exchange in
+                try exchange.send(status: 200)
+                try exchange.send(body: body.prefix(body.count / 2))
+                try exchange.wait("all")
+                if number == 3 { try exchange.sayGoodbye() }
+                try exchange.wait("never")
+            }
+        }
+        let downloads = (0..<6).map { start("/\($0).jpg") }
+        for download in downloads { download.waitFor(IMGDL_EVENT_PROGRESS) }
+        XCTAssertTrue(origin.gate("all").waitUntilReached(6))
+        origin.gate("all").open()
+        for download in downloads { assertEnds(download, "IMGDL_ERROR_TRUNCATED") }
+        XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
     /// The server has not looked at it: it is sent again, whether or not retries are asked for.
     func testARequestThatAGoAwayRefuses() throws {
         for (code, closes) in [

@@ -29,6 +29,9 @@ struct ccurl_handshake {
     SSL *connection;
 };
 
+/* A server has ended TLS on one of the connections that this thread reads. */
+static _Thread_local bool has_read_goodbye;
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Slots for a handshake: in the SSL_CTX, which has a reference, and in the SSL, which has none. */
 static int slot = -1, connection_slot = -1;
@@ -116,6 +119,7 @@ static void handshake_says(const SSL *connection, int where, int value)
         return;
     if (where == SSL_CB_READ_ALERT) {
         int description = value & 0xFF;
+        has_read_goodbye = true;
         if (description != CLOSE_NOTIFY && description != USER_CANCELED)
             handshake->is_refused = handshake->has_alert = true;
     } else if (where == SSL_CB_WRITE_ALERT) {
@@ -203,6 +207,13 @@ enum ccurl_secure_end ccurl_secure_end(const struct ccurl_handshake *handshake)
 bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake)
 {
     return handshake->is_http2;
+}
+
+bool ccurl_take_goodbye(void)
+{
+    bool is_read = has_read_goodbye;
+    has_read_goodbye = false;
+    return is_read;
 }
 
 const char *ccurl_secure_server(const struct ccurl_handshake *handshake)

@@ -144,6 +144,9 @@ package final class Exchange: Scripted {
 
     // MARK: Ending the connection
 
+    /// The goodbye of TLS; TCP stays open.
+    package func sayGoodbye() { connection.sayGoodbye() }
+
     /// Closes the connection with FIN, whatever has been sent.
     package func close() {
         guard framing != .closed else { return }

@@ -189,6 +189,10 @@ final class HTTP2Session: StreamCarrier, @unchecked Sendable {
         corigin_wake(wake)
     }
 
+    func sayGoodbyeAfterBody(_ id: Int32) throws {
+        try afterBody(id) { [self] in connection.sayGoodbye() }
+    }
+
     private func step(_ id: Int32, _ body: (Stream) -> Void) throws {
         try lock.change { _ in
             guard !isClosed, let stream = streams[id] else { throw ConnectionEnded() }
