@@ -44,7 +44,7 @@ struct CurlOutcome {
 }
 
 /// From curl's codes to ours, with curl's own words. Codes depend on what they say where no number tells, in
-/// `isUnseenRequest` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
+/// `isUnseenRequest`, `isEndOfTCP` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
 enum CurlErrors {
     /// All of a response's header that curl takes, less the longest line that it takes.
     private static let headerBytesNearLimit = 200 << 10
@@ -173,10 +173,14 @@ enum CurlErrors {
             return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
         // On a connection that stays, these are the end of one stream. Where it was reset, the system says so to the stream
         // that curl was reading for, and to no other.
-        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: return outcome.secureEnd == CCURL_SECURE_LEFT && !outcome.isShared
+        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
+            return outcome.secureEnd == CCURL_SECURE_LEFT && !outcome.isShared && !isEndOfTCP(outcome.message)
         default: return false
         }
     }
+
+    /// Whether the server has ended TCP without the goodbye of TLS, which OpenSSL does not note where curl reads for it.
+    private static func isEndOfTCP(_ message: String) -> Bool { message.contains("before end of the underlying stream") }
 
     /// Whether the server has ended the connection before its answer: older versions of curl have no more to say of a GOAWAY.
     private static func isGoaway(_ outcome: CurlOutcome) -> Bool {

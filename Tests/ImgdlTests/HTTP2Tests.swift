@@ -146,6 +146,25 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertEqual(origin.log.connections.count, 1)
     }
 
+    /// A server that is killed after its GOAWAY says no goodbye: it has broken no rule.
+    func testAConnectionThatEndsBehindItsGoAway() throws {
+        for hasBody in [false, true] {
+            try begin()
+            let body = Pictures.bytes("baseline.jpg")
+            origin.route("/a.jpg") { exchange in
+                if hasBody {
+                    try exchange.send(status: 200)
+                    try exchange.send(body: body.prefix(body.count / 2))
+                }
+                try exchange.goAway(lastStream: exchange.request.stream)
+                try exchange.shutDownSending()
+                try exchange.wait("never")
+            }
+            let download = start("/a.jpg")
+            assertEnds(download, hasBody ? "IMGDL_ERROR_TRUNCATED" : "IMGDL_ERROR_CONNECTION_LOST")
+        }
+    }
+
     /// The server has not looked at it: it is sent again, whether or not retries are asked for.
     func testARequestThatAGoAwayRefuses() throws {
         for (code, closes) in [

@@ -147,6 +147,9 @@ package final class Exchange: Scripted {
     /// The goodbye of TLS; TCP stays open.
     package func sayGoodbye() { connection.sayGoodbye() }
 
+    /// FIN, without that goodbye.
+    package func shutDownSending() { connection.socket.shutDownSending() }
+
     /// Closes the connection with FIN, whatever has been sent.
     package func close() {
         guard framing != .closed else { return }

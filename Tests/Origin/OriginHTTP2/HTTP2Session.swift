@@ -29,6 +29,8 @@ final class HTTP2Session: StreamCarrier, @unchecked Sendable {
     private var session: OpaquePointer?
     private var isClosed = false
     private var closesWhenFlushed = false
+    /// To be done by the connection's thread when all that is due has been sent.
+    private var afterwards: [() -> Void] = []
 
     init?(
         _ connection: Connection, maxConcurrentStreams: Int,
@@ -124,7 +126,11 @@ final class HTTP2Session: StreamCarrier, @unchecked Sendable {
                     || (nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0)
                 return (plain, isOver)
             }
-            if bytes.isEmpty { return !isOver }
+            if bytes.isEmpty {
+                for action in afterwards { action() }
+                afterwards = []
+                return !isOver
+            }
             try bytes.withUnsafeBytes { try connection.send($0) }
         }
     }
@@ -191,6 +197,10 @@ final class HTTP2Session: StreamCarrier, @unchecked Sendable {
 
     func sayGoodbyeAfterBody(_ id: Int32) throws {
         try afterBody(id) { [self] in connection.sayGoodbye() }
+    }
+
+    func shutDownAfterBody(_ id: Int32) throws {
+        try afterBody(id) { [self] in afterwards.append { self.connection.socket.shutDownSending() } }
     }
 
     private func step(_ id: Int32, _ body: (Stream) -> Void) throws {

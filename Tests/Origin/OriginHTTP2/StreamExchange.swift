@@ -10,6 +10,7 @@ protocol StreamCarrier {
     func goAwayAfterBody(_ id: Int32, _ last: Int32?, _ code: HTTP2Error) throws
     func closeAfterBody(_ id: Int32)
     func sayGoodbyeAfterBody(_ id: Int32) throws
+    func shutDownAfterBody(_ id: Int32) throws
 }
 
 /// An exchange of HTTP/1.1 that takes the steps of a stream: RST for a reset, the end of keep-alive for a GOAWAY.
@@ -30,6 +31,7 @@ struct PlainStream: StreamCarrier {
     func goAwayAfterBody(_ id: Int32, _ last: Int32?, _ code: HTTP2Error) { exchange.closeAfterwards() }
     func closeAfterBody(_ id: Int32) { exchange.close() }
     func sayGoodbyeAfterBody(_ id: Int32) { exchange.sayGoodbye() }
+    func shutDownAfterBody(_ id: Int32) { exchange.shutDownSending() }
 }
 
 /// One stream and the script that answers it, on a thread of its own.
@@ -86,6 +88,9 @@ package final class StreamExchange: Scripted {
 
     /// The goodbye of TLS (close_notify), after the frames that this stream has sent before: nothing follows, and TCP stays open.
     package func sayGoodbye() throws { try carrier.sayGoodbyeAfterBody(request.stream) }
+
+    /// FIN without the goodbye of TLS, after the frames that this stream has sent before.
+    package func shutDownSending() throws { try carrier.shutDownAfterBody(request.stream) }
 
     /// True when the client resets this stream or closes the connection before the deadline.
     package func waitForClientReset(until deadline: Deadline = .patient) -> Bool {
