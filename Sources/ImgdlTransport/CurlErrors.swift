@@ -180,7 +180,9 @@ enum CurlErrors {
     }
 
     /// Whether the server has ended TCP without the goodbye of TLS, which OpenSSL does not note where curl reads for it.
-    private static func isEndOfTCP(_ message: String) -> Bool { message.contains("before end of the underlying stream") }
+    private static func isEndOfTCP(_ message: String) -> Bool {
+        message.contains("before end of the underlying stream")
+    }
 
     /// Whether the server has ended the connection before its answer: older versions of curl have no more to say of a GOAWAY.
     private static func isGoaway(_ outcome: CurlOutcome) -> Bool {
