@@ -143,6 +143,21 @@ final class CookieTests: TransportTestCase {
         XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: directory), ["jar"])
     }
 
+    /// The jar is what the link leads to, and the link stays.
+    func testACookieFileBehindALink() throws {
+        let directory = try directory()
+        let (link, target) = (directory + "/link", directory + "/target")
+        let line = "a.example\tFALSE\t/\tFALSE\t99999999999\ta\t1\n"
+        XCTAssertTrue(FileManager.default.createFile(atPath: target, contents: Data(line.utf8)))
+        XCTAssertEqual(symlink("target", link), 0)
+        try CookieJar(file: link).takeFile()?()
+        XCTAssertEqual(try FileManager.default.destinationOfSymbolicLink(atPath: link), "target")
+        let text = try String(contentsOfFile: target, encoding: .utf8)
+        XCTAssertTrue(text.hasPrefix(CookieFile.beginnings[0]) && text.contains("a.example\tFALSE\t/\tFALSE\t"), text)
+        XCTAssertTrue(text.hasSuffix("\ta\t1\n"), text)
+        XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: directory).sorted(), ["link", "target"])
+    }
+
     /// Root may write everything: this thread is held to the rights of others meanwhile.
     private func asUserWithoutPrivileges(_ body: () throws -> Void) throws {
         guard geteuid() == 0 else { return try body() }

@@ -19,10 +19,12 @@ final class CookieJar: @unchecked Sendable {
     init(file: String?, partition: String = "", clock: any Clock = MonotonicClock()) throws(Failure) {
         self.clock = clock
         self.partition = partition
-        self.file = file
         guard let file else { return }
         let contents = try Self.read(file)
-        try Self.checkWritable(file, isThere: contents != nil)
+        // Whoever has a link there keeps it.
+        let target = Self.target(of: file)
+        self.file = target
+        try Self.checkWritable(target, isThere: contents != nil)
         let now = clock.wallTime()
         for cookie in CookieFile.cookies(contents ?? []) { store.restore(cookie, to: partition, now: now) }
     }
@@ -58,6 +60,13 @@ final class CookieJar: @unchecked Sendable {
         }
         guard let (file, cookies) = taken else { return nil }
         return { Self.replace(file, with: CookieFile.bytes(cookies.filter { !$0.isExpired(now) })) }
+    }
+
+    /// The file that links lead to; the name as it is where there is none yet.
+    private static func target(of file: String) -> String {
+        guard let path = realpath(file, nil) else { return file }
+        defer { free(path) }
+        return String(cString: path)
     }
 
     /// nil: there is none yet.
