@@ -170,7 +170,9 @@ enum CurlErrors {
             return outcome.tellsGoawayApart && [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
         // What nghttp2 does not read. A stream that was refused ends so, too, but curl has closed its connection by then.
         case CURLE_RECV_ERROR:
+            // Of a flood of what is to be answered, where the server takes no answers, nghttp2 has words of its own.
             return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
+                || outcome.message.contains("Flooding was detected")
         // On a connection that stays, these are the end of one stream. Where it was reset, the system says so to the stream
         // that curl was reading for, and to no other.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:

@@ -253,6 +253,12 @@ final class ConfigurationTests: XCTestCase {
             code: CURLE_RECV_ERROR, message: "Connection died, tried 5 times before giving up", isHTTP2: true,
             secureEnd: CCURL_SECURE_OPEN)
         XCTAssertEqual(CurlErrors.failure(unseen).code, .connectionLost)
+        let flooded = CurlOutcome(
+            code: CURLE_RECV_ERROR,
+            message: "nghttp2_session_mem_recv() returned -904:Flooding was detected in this HTTP/2 session, and it "
+                + "must be closed",
+            isHTTP2: true, secureEnd: CCURL_SECURE_LEFT)
+        XCTAssertEqual(CurlErrors.failure(flooded).code, .protocolError)
         let goaway = CurlOutcome(
             code: CURLE_HTTP2, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT, tellsGoawayApart: false)
         XCTAssertFalse(CurlErrors.isBreachOfHTTP2(goaway))
