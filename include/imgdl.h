@@ -960,7 +960,8 @@ typedef struct imgdl_config {
     uint32_t reserved;
     const char *user_agent;       /* NULL is "imgdl/1.1.0"                                                           */
     const char *ca_file;          /* PEM certificates to trust instead of the system's; NULL: the system's. Read when */
-                                  /* the downloader is made, too: see imgdl_downloader_create                        */
+                                  /* the downloader is made, too: see imgdl_downloader_create. Of an https proxy, too; */
+                                  /* a request's ca_file and crl_file say nothing of it                              */
     imgdl_executor *executor;     /* of requests that name none; NULL: a thread of the downloader                    */
     /* since 1.1 */
     imgdl_config_flags flags;     /* IMGDL_CONFIG_…                                                                  */

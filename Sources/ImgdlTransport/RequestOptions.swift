@@ -205,6 +205,11 @@ final class RequestOptions {
         handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
         handle.set(CURLOPT_PROXY_SSLVERSION, leastTLSVersion)
         handle.set(CURLOPT_PROXY_SSL_CIPHER_LIST, Self.ciphers)
+        // Proxies are the configuration's, and so is whom they are trusted by.
+        if !trust.usesBuiltIn, proxy != nil {
+            if let file = authorities?.path ?? trust.file { handle.set(CURLOPT_PROXY_CAINFO, file) }
+            handle.set(CURLOPT_PROXY_CAPATH, trust.directory)
+        }
         // Names that such a SOCKS proxy wants looked up are looked up on a thread of curl's: the engine's does not wait
         // for it when a transfer is taken off.
         if let proxy, proxy.server == nil { handle.set(CURLOPT_QUICK_EXIT, 1) }

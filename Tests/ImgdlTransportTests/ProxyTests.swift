@@ -36,6 +36,20 @@ final class ProxyTests: TransportTestCase {
         XCTAssertNil(origin.log.requests.last?.headers["Proxy-Authorization"])
     }
 
+    /// It is trusted as servers are: by the configuration's authorities alone, where it has any.
+    func testAProxyOverTLS() throws {
+        secure.route(prefix: "/") { try $0.respond(text: "by proxy") }
+        let other = try Origin(tls: TLS())
+        defer { other.stop() }
+        for (file, isTrusted) in [(secure.authority?.file, true), (other.authority?.file, false), (nil, false)] {
+            let address = "https://localhost:\(secure.port)"
+            try makeTransport(TransportConfiguration(certificateAuthorities: file, proxy: address))
+            let record = try fetch("http://pictures.example/d")
+            XCTAssertEqual(record.text, isTrusted ? "by proxy" : "")
+            XCTAssertEqual(record.failure?.code, isTrusted ? nil : .tlsCertificate)
+        }
+    }
+
     func testWrongOrMissing() throws {
         for login in ["me:secret@", ""] {
             try use(login)
