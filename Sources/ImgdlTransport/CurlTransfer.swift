@@ -57,7 +57,7 @@ final class CurlTransfer: LingeringStream {
     private let transport: Unmanaged<CurlTransport>
     private var parser: ResponseHeadParser
     /// Its server is reached through a tunnel of a proxy's.
-    private let isTunnelled: Bool
+    let isTunnelled: Bool
     /// For what proxies answer to CONNECT.
     private var tunnelBudget: HeaderBudget
     /// How many connections had been made for it when it last got one that leads to its server.

@@ -618,10 +618,12 @@ package final class CurlTransport: Transport {
         if multi.takeGoodbye() { wakeEnded(of: multi) }
     }
 
-    /// Those whose server has ended TLS: where TCP stays open curl hears of it once, for one of the streams.
+    /// Those whose server has ended TLS, or may have, or its proxy: where TCP stays open curl hears of it once, for one of the
+    /// streams.
     private func wakeEnded(of multi: CurlMulti) {
         for transfer in transfers.all + lingering.all where transfer.isConnected && transfer.lane?.multi === multi {
-            guard multi.secureConnections[transfer.connectionName]?.end == CCURL_SECURE_ENDED else { continue }
+            let end = multi.secureConnections[transfer.connectionName]?.end
+            guard end == CCURL_SECURE_ENDED || transfer.isTunnelled else { continue }
             transfer.isToRead = true
             nudgeLater(transfer)
         }

@@ -50,11 +50,10 @@ static int are_at_rest(const imgdl_stats *stats, uint64_t others)
     return stats->running == 0 && stats->waiting + others == COUNT;
 }
 
-/* Those that have ended, and those that wait, are all. */
-static int wait_or_have_ended(const imgdl_stats *stats, uint64_t number)
+/* Those that have ended, and those that wait, are all, and so much is counted: each of the numbers is told by itself. */
+static int wait_or_have_ended(const imgdl_stats *stats, uint64_t least)
 {
-    (void)number;
-    return stats->running == 0 && stats->waiting + stats->succeeded + stats->failed == COUNT;
+    return stats->running == 0 && stats->waiting + stats->succeeded + stats->failed == COUNT && stats->memory >= least;
 }
 
 static void check_memory(const imgdl_stats *stats, uint64_t most)
@@ -136,9 +135,8 @@ static void check_executor(imgdl_downloader *downloader, const char *name, imgdl
     REQUIRE_OK(imgdl_executor_create_pumped(&executor));
     static struct recorder recorders[COUNT];
     begin(downloader, name, recorders, hooks, executor);
-    imgdl_stats stats = await_stats(downloader, wait_or_have_ended, 0);
+    imgdl_stats stats = await_stats(downloader, wait_or_have_ended, LENGTH);
     CHECK(stats.succeeded >= 1 && stats.succeeded <= most);
-    CHECK(stats.memory >= LENGTH);
     check_memory(&stats, (uint64_t)most * LENGTH);
     end(recorders, executor);
     CHECK_CODE(imgdl_downloader_wait_idle(downloader, PATIENCE_MS), IMGDL_OK);

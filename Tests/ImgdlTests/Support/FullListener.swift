@@ -63,7 +63,9 @@ final class FullListener {
     /// Sockets of this machine that wait for a connection to it.
     private var connecting: Int {
         let there = ":" + String(port, radix: 16, uppercase: true).leftPadded(to: 4)
-        let table = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
+        // To its end, of which files of this kind say nothing beforehand.
+        let bytes = try? FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/net/tcp")).readToEnd()
+        let table = String(decoding: bytes ?? Data(), as: UTF8.self)
         return table.split(separator: "\n").count { line in
             let fields = line.split(separator: " ")
             return fields.count > 3 && fields[2].hasSuffix(there) && fields[3] == "02"
