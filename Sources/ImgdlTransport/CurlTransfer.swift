@@ -91,8 +91,8 @@ final class CurlTransfer: LingeringStream {
     private(set) var end: CURLcode?
     /// It is asked to go on already.
     var isNudged = false
-    /// curl is to read for it once it is nudged: TLS has ended its connection.
-    var isToRead = false
+    /// So often curl is to read for it, once it is nudged: TLS has ended its connection.
+    var readsLeft = 0
     /// It waits for a turn of decoding.
     var isInLine = false
     /// Now or before.

@@ -537,11 +537,15 @@ package final class CurlTransport: Transport {
         if transfer.isReadyToEnd { readyToEnd.append(transfer) }
     }
 
+    /// What is kept for others, such as a GOAWAY, may take a read each; the last of them finds the end.
+    private static let readsBehindGoodbye = 8
+
     /// Of those that share a connection curl 7.88 has one read in a turn: it is the only one that has gone on.
     private func readAlone(_ transfer: CurlTransfer) {
-        guard transfer.isToRead else { return }
-        transfer.isToRead = false
-        if let multi = transfer.lane?.multi { drive { multi.timeReached() } }
+        guard transfer.readsLeft > 0, let multi = transfer.lane?.multi else { return }
+        transfer.readsLeft -= 1
+        drive { multi.timeReached() }
+        if transfer.readsLeft > 0 { nudgeLater(transfer) }
     }
 
     // MARK: Driving
@@ -624,7 +628,7 @@ package final class CurlTransport: Transport {
         for transfer in transfers.all + lingering.all where transfer.isConnected && transfer.lane?.multi === multi {
             let end = multi.secureConnections[transfer.connectionName]?.end
             guard end == CCURL_SECURE_ENDED || transfer.isTunnelled else { continue }
-            transfer.isToRead = true
+            transfer.readsLeft = Self.readsBehindGoodbye
             nudgeLater(transfer)
         }
     }
