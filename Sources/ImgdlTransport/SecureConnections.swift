@@ -33,6 +33,12 @@ struct SecureConnections {
     struct Server: Hashable {
         let name: String
         let port: UInt16
+
+        /// Names count as far as curl 7.88 tells servers apart by them: some 110 characters.
+        init(name: String, port: UInt16) {
+            self.name = String(name.prefix(100))
+            self.port = port
+        }
     }
 
     private static let leastToForget = 64

@@ -28,4 +28,13 @@ final class SecureConnectionsTests: TransportTestCase {
         XCTAssertGreaterThan(most, 30, "they are noted")
         XCTAssertLessThanOrEqual(most, 65)
     }
+
+    /// curl cuts names off: what it takes for one server is one here.
+    func testServersWithLongNames() {
+        let long = String(repeating: "a", count: 110)
+        let server = SecureConnections.Server(name: long + ".one.example", port: 443)
+        XCTAssertEqual(server, SecureConnections.Server(name: long + ".two.example", port: 443))
+        XCTAssertNotEqual(server, SecureConnections.Server(name: long + ".one.example", port: 444))
+        XCTAssertNotEqual(server, SecureConnections.Server(name: "b.example", port: 443))
+    }
 }
