@@ -120,4 +120,41 @@ final class ForkGateTests: XCTestCase {
         counter.isOver.store(true, ordering: .relaxed)
         thread.join()
     }
+
+    /// Here a signal's handler holds the forking thread up for longer than its patience, as SIGSTOP, a debugger or a paused
+    /// machine do: the one at work has had no time, either.
+    func testTimeInWhichNothingRanDoesNotCount() throws {
+        let isForkNear = Atomic<Bool>(false)
+        heldUp.store(false, ordering: .relaxed)
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { _ in
+            usleep(1_200_000)
+            heldUp.store(true, ordering: .sequentiallyConsistent)
+        }
+        var before = sigaction()
+        sigaction(SIGUSR2, &action, &before)
+        defer { sigaction(SIGUSR2, &before, nil) }
+        let counter = Counter()
+        let forking = pthread_self()
+        let thread = try ImgdlCore.Thread.start(name: "works") {
+            counter.value.add(1, ordering: .sequentiallyConsistent)
+            while !isForkNear.load(ordering: .sequentiallyConsistent) { sched_yield() }
+            let begun = MonotonicClock().now().advanced(byMilliseconds: 10)
+            while MonotonicClock().now() < begun { sched_yield() }
+            pthread_kill(forking, SIGUSR2)
+            while !heldUp.load(ordering: .sequentiallyConsistent) { sched_yield() }
+            let end = MonotonicClock().now().advanced(byMilliseconds: 20)
+            while MonotonicClock().now() < end { sched_yield() }
+            counter.value.add(1, ordering: .sequentiallyConsistent)
+        }
+        counter.awaitMore(than: 0)
+        isForkNear.store(true, ordering: .sequentiallyConsistent)
+        whileForking {
+            XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), 2, "it is in the middle of its work")
+        }
+        thread.join()
+    }
 }
+
+/// Of a signal's handler.
+private let heldUp = Atomic<Bool>(false)

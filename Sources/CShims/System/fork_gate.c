@@ -8,8 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Tries: some ten microseconds, as long as to be woken takes. */
-enum { PATIENCE_MS = 1000, TRIES_BEFORE_SLEEP = 500, SHARDS = 16 };
+/* Tries: some ten microseconds, as long as to be woken takes. The patience is counted in turns of the clock: a process that is
+ * stopped for hours loses one of them, and not the patience for a thread which could not move meanwhile. */
+enum { PATIENCE_TURNS = 20, TURN_MS = 50, TRIES_BEFORE_SLEEP = 500, SHARDS = 16 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 /* The condition of those who wait for the end of a fork. */
@@ -145,21 +146,33 @@ static int waits_for_others(int tries)
     return 0;
 }
 
+static struct timespec turn_end(void)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += TURN_MS * 1000000L;
+    if (end.tv_nsec >= 1000000000L) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000L;
+    }
+    return end;
+}
+
 void system_fork_prepare(void)
 {
-    struct timespec deadline;
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_nsec += PATIENCE_MS * 1000000L;
-    if (deadline.tv_nsec >= 1000000000L) {
-        deadline.tv_sec++;
-        deadline.tv_nsec -= 1000000000L;
-    }
     pthread_mutex_lock(&gate);
     while (sem_trywait(&left) == 0) {} /* of the fork before */
     is_forking = 1;
-    int tries = TRIES_BEFORE_SLEEP;
-    while (waits_for_others(tries) && (sem_clockwait(&left, CLOCK_MONOTONIC, &deadline) == 0 || errno == EINTR))
+    int turns = PATIENCE_TURNS, tries = TRIES_BEFORE_SLEEP;
+    struct timespec end = turn_end();
+    while (waits_for_others(tries)) {
         tries = 0;
+        if (sem_clockwait(&left, CLOCK_MONOTONIC, &end) == 0 || errno == EINTR)
+            continue;
+        if (--turns == 0)
+            return;
+        end = turn_end();
+    }
 }
 
 void system_fork_parent(void)
