@@ -151,8 +151,10 @@ private func fill(_ target: inout imgdl_histogram, _ source: Histogram) {
 
 @_cdecl("imgdl_histogram_quantile") @implementation
 public func imgdl_histogram_quantile(_ histogram: UnsafePointer<imgdl_histogram>?, _ part: Double) -> Double {
-    guard let histogram else { return 0 }
-    return withUnsafeBytes(of: histogram.pointee.buckets) { bytes in
-        Histogram.quantile(part, bytes.bindMemory(to: UInt64.self))
+    inLibrary {
+        guard let histogram else { return 0 }
+        return withUnsafeBytes(of: histogram.pointee.buckets) { bytes in
+            Histogram.quantile(part, bytes.bindMemory(to: UInt64.self))
+        }
     }
 }

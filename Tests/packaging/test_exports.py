@@ -3,6 +3,7 @@ no frame are named here."""
 import glob
 import os
 import re
+import subprocess
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -11,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # reference another thread has just released would end inside of them.
 PURE = {
     "imgdl_version", "imgdl_version_string", "imgdl_error_name", "imgdl_error_message", "imgdl_last_error",
-    "imgdl_histogram_quantile", "imgdl_data_bytes", "imgdl_data_length",
+    "imgdl_data_bytes", "imgdl_data_length",
     *(f"imgdl_{struct}_init" for struct in (
         "batch_options", "cache_config", "cache_entry", "cache_stats", "config", "decode_options", "image_info", "metrics",
         "outgoing", "request", "result", "stats")),
@@ -25,6 +26,34 @@ PURE = {
 FRAME = re.compile(r"(?:return )?(?:call|inLibrary|answer)\b *[({]")
 EXPORT = re.compile(r'^@_cdecl\("(imgdl_\w+)"\) @implementation\npublic func \w+\(.*?\)(?:\s*-> [^{]+?)?\s*\{(.*?)(?:^\}| \})$',
                     re.M | re.S)
+
+
+# Of Swift's runtime, what takes a lock at the first use of a generic type, a conformance or a cast.
+LOCKING = re.compile(r"[iI]nstantiate|swift_(get(Generic|Canonical|Singleton|Foreign|Tuple|Function|Existential|Metatype|Opaque)|"
+                     r"getWitnessTable|getAssociated|getTypeByMangled|conformsTo|dynamicCast|checkMetadataState)")
+CALL = re.compile(r"\t(?:call|jmp) +[0-9a-f]+ <([^>+]+)")
+
+
+def calls_of(library):
+    """What each function of it calls, by the compiled code."""
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", library], capture_output=True, text=True, check=True).stdout
+    calls, function = {}, None
+    for line in code.splitlines():
+        if line.endswith(">:"):
+            function = calls.setdefault(line[line.index("<") + 1:-2], set())
+        elif function is not None and (call := CALL.search(line)):
+            function.add(call.group(1))
+    return calls
+
+
+def reached(calls, function):
+    """By the calls of `function`, and by theirs, in turn."""
+    seen, left = {function}, [function]
+    while left:
+        new = calls.get(left.pop(), set()) - seen
+        seen |= new
+        left += new
+    return seen
 
 
 def exports(text):
@@ -63,6 +92,17 @@ class ExportTests(unittest.TestCase):
             if name in PURE:
                 with self.subTest(name):
                     self.assertNotRegex(body, r"\b(object|downloader|token|cache|batch)\(")
+
+    def test_getters_take_no_lock_of_swifts_runtime(self):
+        """fork() on another thread does not wait for them: its child would find the lock taken for ever. What `init` functions
+        look up is framed (SizedStruct)."""
+        calls = calls_of(f"{ROOT}/build/swift-release/release/libimgdl.so")
+        self.assertTrue(any(LOCKING.search(name) for name in reached(calls, "imgdl_config_init")))
+        for name in PURE:
+            if not name.endswith("_init"):
+                with self.subTest(name):
+                    self.assertIn(name, calls)
+                    self.assertEqual([found for found in reached(calls, name) if LOCKING.search(found)], [])
 
 
 if __name__ == "__main__":
