@@ -1,4 +1,5 @@
 import CCurl
+import CSystem
 import Glibc
 import ImgdlCore
 
@@ -15,8 +16,10 @@ final class CurlMulti {
     private(set) var hasNewcomers = false
     /// Told which descriptors are this one's, and which are not any more.
     var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
-    /// By descriptor, whether it is an open one of its connections': only of these it is known when they close.
-    private var sockets: [Bool] = []
+    /// By descriptor, those of its connections that are open: only of these it is known when they close.
+    private var sockets: [Socket?] = []
+    /// Those whose connections have been used.
+    private var usedSockets: [UInt64: Int32] = [:]
     private let watch: TurnWatch
     private var users = SocketUsers()
     /// Connections that were shut down since they kept curl busy, and are to be told of.
@@ -24,6 +27,11 @@ final class CurlMulti {
     var secureConnections = SecureConnections()
     /// A server has ended TLS on one of its connections, of which curl tells whoever it was reading for.
     private var hasReadGoodbye = false
+
+    private struct Socket {
+        /// Its connection's name, once that has been used.
+        var connection: UInt64?
+    }
 
     struct Flood {
         /// The connection's name.
@@ -117,21 +125,39 @@ final class CurlMulti {
 
     func noteSocket(_ socket: curl_socket_t) -> curl_socket_t {
         guard socket != CURL_SOCKET_BAD else { return socket }
-        while sockets.count <= Int(socket) { sockets.append(false) }
-        sockets[Int(socket)] = true
+        while sockets.count <= Int(socket) { sockets.append(nil) }
+        sockets[Int(socket)] = Socket()
         users.open(socket)
         watch.opened(socket)
         return socket
     }
 
     /// Of its connections.
-    var openSockets: [Int32] { sockets.indices.filter { sockets[$0] }.map(Int32.init) }
+    var openSockets: [Int32] { sockets.indices.filter { sockets[$0] != nil }.map(Int32.init) }
+
+    /// Asked at each use. Whether something has come on the connection since it was used last. Not at its first use: by then a
+    /// session ticket of TLS may have come.
+    func hasUnread(_ connection: UInt64) -> Bool {
+        if let socket = usedSockets[connection] {
+            return system_unread(socket) > 0 || secureConnections[connection]?.hasUnread == true
+        }
+        if let socket = openSockets.first(where: {
+            sockets[Int($0)]?.connection == nil && system_socket_name($0) == connection
+        }) {
+            sockets[Int(socket)] = Socket(connection: connection)
+            usedSockets[connection] = socket
+        }
+        return false
+    }
 
     /// Nothing is sent or received on it any more; curl finds out, and closes it.
     func disconnect(_ connection: UInt64) { TurnWatch.disconnect(connection, among: openSockets) }
 
     private func close(_ socket: curl_socket_t) {
-        if isSocket(socket) { sockets[Int(socket)] = false }
+        if isSocket(socket) {
+            if let connection = sockets[Int(socket)]?.connection { usedSockets[connection] = nil }
+            sockets[Int(socket)] = nil
+        }
         watch.closes(socket)
         // Its number may come back before the loop sleeps, and in another lane.
         onWatch?(socket, false)
@@ -139,7 +165,7 @@ final class CurlMulti {
         Glibc.close(socket)
     }
 
-    private func isSocket(_ descriptor: Int32) -> Bool { descriptor < sockets.count && sockets[Int(descriptor)] }
+    private func isSocket(_ descriptor: Int32) -> Bool { descriptor < sockets.count && sockets[Int(descriptor)] != nil }
 
     private func act(_ descriptor: Int32, _ events: Int32) {
         guard !isClosed else { return }

@@ -386,7 +386,7 @@ final class CurlTransfer: LingeringStream {
             return events.isPauseUnheard
         }
         isTurnedBack = lane?.isLeft == true || isPaused || isPauseUnheard
-        if !isTurnedBack, isConnectionTaken {
+        if !isTurnedBack, isConnectionTaken || hasUnaskedAnswer {
             isTurnedBack = true
             connection = .fresh
         }
@@ -396,8 +396,11 @@ final class CurlTransfer: LingeringStream {
 
     /// Where it has made the connection itself.
     private func noteConnection() {
-        guard let connection = handle?.takeConnection(port: request.url.port) else { return }
-        lane?.multi.secureConnections.note(connection, connectionName)
+        if let connection = handle?.takeConnection(port: request.url.port) {
+            lane?.multi.secureConnections.note(connection, connectionName)
+        } else {
+            lane?.multi.secureConnections.forget(ifClosed: connectionName)
+        }
     }
 
     /// Whether the answer to another request has still to come on the connection of HTTP/1.1 that curl has chosen. Once a
@@ -409,6 +412,10 @@ final class CurlTransfer: LingeringStream {
         }
         return transport._withUnsafeGuaranteedRef { $0.holds(user, connection: connectionName) }
     }
+
+    /// Whether something has come, while nobody asked for anything, on the connection of HTTP/1.1 that curl has chosen: it would
+    /// be taken for this request's answer, whosever it is. curl (7.88 at least) sends on such a connection.
+    private var hasUnaskedAnswer: Bool { !isHTTP2 && lane?.multi.hasUnread(connectionName) == true }
 
     /// Asked before that, as what may not be sent again does not begin anew either. curl sends a request whose kept connection
     /// ends without an answer on the next kept one, up to five times, and whatever its method. It goes on a new one instead,

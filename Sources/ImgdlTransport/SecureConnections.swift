@@ -28,6 +28,8 @@ struct SecureConnections {
         var end: ccurl_secure_end { ccurl_secure_end(handshake) }
         var isHTTP2: Bool { ccurl_secure_is_http2(handshake) }
         var isClosed: Bool { ccurl_secure_is_closed(handshake) }
+        /// Some of what the server has sent lies in OpenSSL, and no socket tells of it.
+        var hasUnread: Bool { ccurl_secure_has_unread(handshake) }
     }
 
     struct Server: Hashable {
@@ -58,6 +60,11 @@ struct SecureConnections {
         guard connection.isHTTP2 else { return }
         serversOfHTTP2?.insert(connection.server)
         if let count = serversOfHTTP2?.count, count > Self.maximumServers { serversOfHTTP2 = nil }
+    }
+
+    /// Of a connection that is open: one that is closed had its name, and the same ports, before.
+    mutating func forget(ifClosed name: UInt64) {
+        if connections[name]?.isClosed == true { connections[name] = nil }
     }
 
     /// Who was served last over a connection of HTTP/1.1 that curl may have requests share, since its server has spoken HTTP/2

@@ -209,6 +209,11 @@ bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake)
     return handshake->is_http2;
 }
 
+bool ccurl_secure_has_unread(const struct ccurl_handshake *handshake)
+{
+    return handshake->connection && SSL_has_pending(handshake->connection);
+}
+
 bool ccurl_take_goodbye(void)
 {
     bool is_read = has_read_goodbye;

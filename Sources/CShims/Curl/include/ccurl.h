@@ -139,6 +139,8 @@ enum ccurl_secure_end {
 enum ccurl_secure_end ccurl_secure_end(const struct ccurl_handshake *handshake);
 /* Whether the two sides have agreed on HTTP/2. */
 bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake);
+/* Whether OpenSSL has taken bytes from the socket that nobody has read. */
+bool ccurl_secure_has_unread(const struct ccurl_handshake *handshake);
 /* Whether this thread has read an alert, such as the goodbye of TLS (close_notify), since it was asked last. */
 bool ccurl_take_goodbye(void);
 /* The server's name as libcurl has sent it, by which it knows the server; "" for an address. Until the connection is closed. */

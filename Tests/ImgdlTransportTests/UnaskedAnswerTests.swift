@@ -1,0 +1,132 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// No request takes what a server has sent while nobody asked: it is not its answer, and may be another's.
+final class UnaskedAnswerTests: TransportTestCase {
+    private var listener: Listener!
+    private var signals: Signals!
+    /// How many unasked answers have been sent.
+    private let unasked = Monitor(0)
+
+    override func tearDown() {
+        super.tearDown()
+        listener?.stop()
+    }
+
+    private static func answer(_ path: String, padding: Int) -> [UInt8] {
+        let body = path + String(repeating: ".", count: padding)
+        return Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8)
+    }
+
+    /// Each answer is its request's path, and after the very first one comes one more: in the same write, or when the gate opens.
+    private func serve(_ authority: Authority? = nil, padding: Int = 0, isLater: Bool) throws {
+        let signals = Signals()
+        self.signals = signals
+        let unasked = unasked
+        unasked.change { $0 = 0 }
+        listener = try Listener(journal: Journal(), signals: signals)
+        try listener.start { connection in
+            if let authority { guard (try? connection.secure(by: authority)) != nil else { return } }
+            var isFirst = connection.number == 1
+            while let path = Self.receivePath(connection) {
+                var bytes = Self.answer(path, padding: padding)
+                let extra = Self.answer("/stolen", padding: padding)
+                if isFirst, !isLater { bytes += extra }
+                guard Self.send(bytes, connection) else { break }
+                if isFirst {
+                    if isLater {
+                        guard signals.wait(gate: "unasked", party: connection.party, until: .never) == .opened,
+                            Self.send(extra, connection)
+                        else { break }
+                    }
+                    unasked.change { $0 += 1 }
+                }
+                isFirst = false
+            }
+            connection.close()
+        }
+    }
+
+    private static func send(_ bytes: [UInt8], _ connection: Connection) -> Bool {
+        (try? bytes.withUnsafeBytes { try connection.send($0) }) != nil
+    }
+
+    private static func receivePath(_ connection: Connection) -> String? {
+        var part = [UInt8](repeating: 0, count: 4096)
+        guard let count = try? part.withUnsafeMutableBytes({ try connection.receive(into: $0) }), count > 0 else {
+            return nil
+        }
+        return String(decoding: part[..<count], as: UTF8.self).split(separator: " ").dropFirst().first.map(String.init)
+    }
+
+    private func assertEachGetsItsOwn(
+        scheme: String, padding: Int = 0, isLater: Bool, line: UInt = #line
+    ) throws {
+        let url = "\(scheme)://127.0.0.1:\(listener.port)"
+        let end = String(repeating: ".", count: padding)
+        XCTAssertEqual(record(of: try start(url + "/first")).text, "/first" + end, line: line)
+        if isLater { signals.gate("unasked").open() }
+        XCTAssertNotNil(unasked.wait(until: .patient) { $0 > 0 ? true : nil }, line: line)
+        for path in ["/second", "/third", "/fourth"] {
+            XCTAssertEqual(record(of: try start(url + path)).text, path + end, line: line)
+        }
+    }
+
+    func testOneThatComesLater() throws {
+        try serve(isLater: true)
+        try assertEachGetsItsOwn(scheme: "http", isLater: true)
+    }
+
+    func testOneThatComesLaterOverTLS() throws {
+        for isAtMost12 in [false, true] {
+            let authority = try Authority(TLS(isAtMost12: isAtMost12), protocols: ["http/1.1"])
+            try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+            try serve(authority, isLater: true)
+            try assertEachGetsItsOwn(scheme: "https", isLater: true)
+            listener.stop()
+        }
+    }
+
+    /// Where curl has stopped reading before it: in the socket.
+    func testOneBehindALargeAnswer() throws {
+        try serve(padding: 200_000, isLater: false)
+        try assertEachGetsItsOwn(scheme: "http", padding: 200_000, isLater: false)
+    }
+
+    /// In the middle of a TLS record: in OpenSSL.
+    func testOneBehindALargeAnswerOverTLS() throws {
+        let authority = try Authority(TLS(), protocols: ["http/1.1"])
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        for padding in [16_300, 16_384, 20_000, 70_000] {
+            try serve(authority, padding: padding, isLater: false)
+            try assertEachGetsItsOwn(scheme: "https", padding: padding, isLater: false)
+            listener.stop()
+        }
+    }
+
+    /// One without is used again.
+    func testAConnectionWithoutOneIsKept() throws {
+        for scheme in ["http", "https"] {
+            let authority = try Authority(TLS(), protocols: ["http/1.1"])
+            try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+            let connections = Monitor(0)
+            let own = try Listener(journal: Journal(), signals: Signals())
+            defer { own.stop() }
+            try own.start { connection in
+                connections.change { $0 += 1 }
+                if scheme == "https" { guard (try? connection.secure(by: authority)) != nil else { return } }
+                while let path = Self.receivePath(connection) {
+                    guard Self.send(Self.answer(path, padding: 0), connection) else { break }
+                }
+                connection.close()
+            }
+            for number in 0..<20 {
+                XCTAssertEqual(record(of: try start("\(scheme)://127.0.0.1:\(own.port)/\(number)")).text, "/\(number)")
+            }
+            XCTAssertEqual(connections.read { $0 }, 1, scheme)
+        }
+    }
+}
