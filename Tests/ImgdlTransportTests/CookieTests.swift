@@ -158,6 +158,38 @@ final class CookieTests: TransportTestCase {
         XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: directory).sorted(), ["link", "target"])
     }
 
+    /// The links stay there, too; so is one whose folder is missing refused.
+    func testACookieFileBehindLinksThatLeadNowhereYet() throws {
+        let directory = try directory()
+        let (first, second) = (directory + "/first", directory + "/second")
+        XCTAssertEqual(mkdir(directory + "/folder", 0o700), 0)
+        XCTAssertEqual(symlink("second", first), 0)
+        XCTAssertEqual(symlink("folder/../folder/target", second), 0)
+        defer { for name in ["first", "second", "folder/target"] { unlink("\(directory)/\(name)") } }
+        defer { rmdir(directory + "/folder") }
+        try CookieJar(file: first).takeFile()?()
+        XCTAssertEqual(try FileManager.default.destinationOfSymbolicLink(atPath: first), "second")
+        XCTAssertEqual(try FileManager.default.destinationOfSymbolicLink(atPath: second), "folder/../folder/target")
+        XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: directory + "/folder"), ["target"])
+
+        let lost = directory + "/other"
+        XCTAssertEqual(symlink("missing/target", lost), 0)
+        XCTAssertThrowsError(try CookieJar(file: lost))
+        XCTAssertEqual(try FileManager.default.destinationOfSymbolicLink(atPath: lost), "missing/target")
+    }
+
+    /// A program that goes to another folder meanwhile has its jar where it was named.
+    func testARelativeNameIsOfTheFolderOfThatMoment() throws {
+        let directory = try directory()
+        let before = FileManager.default.currentDirectoryPath
+        defer { XCTAssertTrue(FileManager.default.changeCurrentDirectoryPath(before)) }
+        XCTAssertTrue(FileManager.default.changeCurrentDirectoryPath(directory))
+        let jar = try CookieJar(file: "jar")
+        XCTAssertTrue(FileManager.default.changeCurrentDirectoryPath(before))
+        jar.takeFile()?()
+        XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: directory), ["jar"])
+    }
+
     /// Root may write everything: this thread is held to the rights of others meanwhile.
     private func asUserWithoutPrivileges(_ body: () throws -> Void) throws {
         guard geteuid() == 0 else { return try body() }

@@ -62,11 +62,39 @@ final class CookieJar: @unchecked Sendable {
         return { Self.replace(file, with: CookieFile.bytes(cookies.filter { !$0.isExpired(now) })) }
     }
 
-    /// The file that links lead to; the name as it is where there is none yet.
+    /// The file that links lead to, from the root on, though it may not be there yet: whoever changes the process's folder later
+    /// does not move it. The name as it is where a folder is missing: it cannot be written.
     private static func target(of file: String) -> String {
-        guard let path = realpath(file, nil) else { return file }
-        defer { free(path) }
-        return String(cString: path)
+        var name = file
+        for _ in 0..<maximumLinks {
+            if let path = path(realpath(name, nil)) { return path }
+            let isMissing = errno == ENOENT
+            let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+            let folderName = parts.dropLast().joined(separator: "/")
+            let isInRoot = parts.count == 2 && folderName.isEmpty
+            guard isMissing, let last = parts.last, !last.isEmpty,
+                let folder = path(realpath(isInRoot ? "/" : parts.count == 1 ? "." : folderName, nil))
+            else { return name }
+            let own = folder == "/" ? "/\(last)" : "\(folder)/\(last)"
+            guard let next = link(own) else { return own }
+            name = next.hasPrefix("/") ? next : "\(folder)/\(next)"
+        }
+        return file
+    }
+
+    /// As many as Linux follows.
+    private static let maximumLinks = 40
+
+    private static func path(_ allocated: UnsafeMutablePointer<CChar>?) -> String? {
+        defer { free(allocated) }
+        return allocated.map { String(cString: $0) }
+    }
+
+    /// Where a link leads; nil: it is none.
+    private static func link(_ name: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(name, &bytes, bytes.count)
+        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
     }
 
     /// nil: there is none yet.
