@@ -91,8 +91,10 @@ final class CurlTransfer: LingeringStream {
     private(set) var end: CURLcode?
     /// It is asked to go on already.
     var isNudged = false
-    /// So often curl is to read for it, once it is nudged: TLS has ended its connection.
+    /// So often curl is to read for it, once it is nudged: what is there to be read no socket tells of.
     var readsLeft = 0
+    /// How much had been read for its connection when curl was last to read on for it.
+    var readsOnFrom: UInt64?
     /// It waits for a turn of decoding.
     var isInLine = false
     /// Now or before.
@@ -397,7 +399,7 @@ final class CurlTransfer: LingeringStream {
     /// Where it has made the connection itself.
     private func noteConnection() {
         if let connection = handle?.takeConnection(port: request.url.port) {
-            lane?.multi.secureConnections.note(connection, connectionName)
+            lane?.multi.secureConnections.note(connection, connectionName, isTunnelled: isTunnelled)
         } else {
             lane?.multi.secureConnections.forget(ifClosed: connectionName)
         }

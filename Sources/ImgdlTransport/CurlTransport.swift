@@ -525,6 +525,8 @@ package final class CurlTransport: Transport {
             return
         }
         transfer.isNudged = false
+        // Of those that share a connection curl 7.88 has one read in a turn: those that have something to do otherwise do it first.
+        if transfer.readsLeft > 0, let multi = transfer.lane?.multi { drive { multi.timeReached() } }
         defer { readAlone(transfer) }
         if transfer.isLingering {
             drive { transfer.flush() }
@@ -540,7 +542,7 @@ package final class CurlTransport: Transport {
     /// What is kept for others, such as a GOAWAY, may take a read each; the last of them finds the end.
     private static let readsBehindGoodbye = 8
 
-    /// Of those that share a connection curl 7.88 has one read in a turn: it is the only one that has gone on.
+    /// In a turn of curl in which it is the only one that has gone on.
     private func readAlone(_ transfer: CurlTransfer) {
         guard transfer.readsLeft > 0, let multi = transfer.lane?.multi else { return }
         transfer.readsLeft -= 1
@@ -592,6 +594,7 @@ package final class CurlTransport: Transport {
         for transfer in readyToEnd { if let code = transfer.end { conclude(transfer, code) } }
         readyToEnd.removeAll(keepingCapacity: true)
         if !stopped.isEmpty { tellStopped() }
+        lanes.forEach { readOn(of: $0.multi) }
         isReporting = false
         performDeferred()
         if lanes.areRetired { lanes.closeRetired() }
@@ -630,6 +633,24 @@ package final class CurlTransport: Transport {
             guard end == CCURL_SECURE_ENDED || transfer.isTunnelled else { continue }
             transfer.readsLeft = Self.readsBehindGoodbye
             nudgeLater(transfer)
+        }
+    }
+
+    /// curl 7.88 reads until one stream has something, and goes on when its socket says so. What a proxy over TLS has sent for
+    /// several of them at once lies decrypted by then, and no socket tells of it: another stream is read for, and one after the
+    /// other where that brings nothing, since they are paused.
+    private func readOn(of multi: CurlMulti) {
+        for name in multi.secureConnections.unread {
+            let streams = (transfers.all + lingering.all).filter {
+                $0.hasStream && $0.lane?.multi === multi && $0.connectionName == name
+            }
+            guard !streams.contains(where: { $0.readsLeft > 0 }) else { continue }
+            let place = multi.secureConnections[name]?.readBytes
+            let untried = streams.filter { $0.readsOnFrom != place }
+            guard let reader = untried.first(where: { !$0.isPaused }) ?? untried.first else { continue }
+            reader.readsOnFrom = place
+            reader.readsLeft = 1
+            nudgeLater(reader)
         }
     }
 

@@ -28,8 +28,14 @@ struct SecureConnections {
         var end: ccurl_secure_end { ccurl_secure_end(handshake) }
         var isHTTP2: Bool { ccurl_secure_is_http2(handshake) }
         var isClosed: Bool { ccurl_secure_is_closed(handshake) }
-        /// Some of what the server has sent lies in OpenSSL, and no socket tells of it.
+        /// For one through a tunnel: its proxy is spoken to over TLS, too.
+        var isInTLS: Bool { ccurl_secure_is_in_tls(handshake) }
+        /// Some of what has come lies decrypted, and no socket tells of it.
+        var hasDecrypted: Bool { ccurl_secure_has_decrypted(handshake) }
+        /// Some of what has come lies in OpenSSL, in whatever state.
         var hasUnread: Bool { ccurl_secure_has_unread(handshake) }
+        /// Grows with each read that brings something.
+        var readBytes: UInt64 { ccurl_secure_read_bytes(handshake) }
     }
 
     struct Server: Hashable {
@@ -47,6 +53,8 @@ struct SecureConnections {
     private static let maximumServers = 1_000
 
     private var connections: [UInt64: Connection] = [:]
+    /// Those of HTTP/2 through a tunnel within a proxy's TLS.
+    private var tunnels: Set<UInt64> = []
     /// Those that have spoken HTTP/2; nil: more than are remembered.
     private var serversOfHTTP2: Set<Server>? = []
     private var mostBeforeForgetting = leastToForget
@@ -55,16 +63,25 @@ struct SecureConnections {
 
     subscript(name: UInt64) -> Connection? { connections[name] }
 
-    mutating func note(_ connection: Connection, _ name: UInt64) {
+    mutating func note(_ connection: Connection, _ name: UInt64, isTunnelled: Bool) {
         connections[name] = connection
+        tunnels.remove(name)
         guard connection.isHTTP2 else { return }
+        if isTunnelled, connection.isInTLS { tunnels.insert(name) }
         serversOfHTTP2?.insert(connection.server)
         if let count = serversOfHTTP2?.count, count > Self.maximumServers { serversOfHTTP2 = nil }
     }
 
     /// Of a connection that is open: one that is closed had its name, and the same ports, before.
     mutating func forget(ifClosed name: UInt64) {
-        if connections[name]?.isClosed == true { connections[name] = nil }
+        guard connections[name]?.isClosed == true else { return }
+        connections[name] = nil
+        tunnels.remove(name)
+    }
+
+    /// Tunnels that have brought what nobody has read yet.
+    var unread: [UInt64] {
+        tunnels.isEmpty ? [] : tunnels.filter { connections[$0]?.hasDecrypted == true }
     }
 
     /// Who was served last over a connection of HTTP/1.1 that curl may have requests share, since its server has spoken HTTP/2
@@ -80,6 +97,7 @@ struct SecureConnections {
     mutating func forgetClosed() {
         guard connections.count >= mostBeforeForgetting else { return }
         connections = connections.filter { !$0.value.isClosed }
+        tunnels.formIntersection(connections.keys)
         mostBeforeForgetting = max(Self.leastToForget, 2 * connections.count)
     }
 }

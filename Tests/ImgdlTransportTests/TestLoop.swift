@@ -14,6 +14,8 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     private let lock = Lock()
     private var work: [@Sendable () -> Void] = []
     private(set) var watched: Set<Int32> = []
+    /// What has been asked of it so far.
+    private(set) var works = 0
     private let clock = MonotonicClock()
     /// Milliseconds that it is ahead of the machine's clock.
     private var lead: Int64 = 0
@@ -50,7 +52,10 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     }
 
     func perform(_ work: @escaping @Sendable () -> Void) {
-        lock.withLock { self.work.append(work) }
+        lock.withLock {
+            self.work.append(work)
+            works += 1
+        }
         var one: UInt64 = 1
         _ = write(wake, &one, 8)
     }

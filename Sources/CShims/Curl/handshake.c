@@ -27,6 +27,8 @@ struct ccurl_handshake {
     bool is_closed;
     /* Until it is closed. */
     SSL *connection;
+    /* The one with the proxy that this one's bytes come through, which has a reference here; NULL: none. It has none itself. */
+    struct ccurl_handshake *outer;
 };
 
 /* A server has ended TLS on one of the connections that this thread reads. */
@@ -38,8 +40,10 @@ static int slot = -1, connection_slot = -1;
 
 static void release(struct ccurl_handshake *handshake)
 {
-    if (handshake && --handshake->references == 0)
-        free(handshake);
+    if (!handshake || --handshake->references > 0)
+        return;
+    release(handshake->outer);
+    free(handshake);
 }
 
 static void connection_ends(void *parent, void *handshake, CRYPTO_EX_DATA *data, int index, long number, void *context)
@@ -153,7 +157,11 @@ static CURLcode connection_begins(CURL *easy, void *tls, void *context)
     /* A server that closes without a word (close_notify) has closed, as over plain TCP: newer versions of libcurl make a
      * failed connection of it, and no number tells the two apart. Framing says what is missing. */
     SSL_CTX_set_options(tls, SSL_OP_IGNORE_UNEXPECTED_EOF);
-    release(*place);
+    /* A handle makes a proxy's first, and the server's within it. */
+    if (*place && (*place)->connection && !(*place)->outer)
+        handshake->outer = *place;
+    else
+        release(*place);
     handshake->references++;
     *place = handshake;
     return CURLE_OK;
@@ -209,9 +217,31 @@ bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake)
     return handshake->is_http2;
 }
 
+bool ccurl_secure_is_in_tls(const struct ccurl_handshake *handshake)
+{
+    return handshake->outer;
+}
+
+static const SSL *outer(const struct ccurl_handshake *handshake)
+{
+    return handshake->outer ? handshake->outer->connection : NULL;
+}
+
+bool ccurl_secure_has_decrypted(const struct ccurl_handshake *handshake)
+{
+    const SSL *own = handshake->connection, *proxys = outer(handshake);
+    return own && ((proxys && SSL_pending(proxys) > 0) || SSL_pending(own) > 0);
+}
+
 bool ccurl_secure_has_unread(const struct ccurl_handshake *handshake)
 {
-    return handshake->connection && SSL_has_pending(handshake->connection);
+    const SSL *own = handshake->connection, *proxys = outer(handshake);
+    return own && ((proxys && SSL_has_pending(proxys)) || SSL_has_pending(own));
+}
+
+uint64_t ccurl_secure_read_bytes(const struct ccurl_handshake *handshake)
+{
+    return handshake->connection ? BIO_number_read(SSL_get_rbio(handshake->connection)) : 0;
 }
 
 bool ccurl_take_goodbye(void)

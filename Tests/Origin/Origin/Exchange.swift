@@ -185,9 +185,13 @@ package final class Exchange: Scripted {
             }
             guard poll(&waits, 2, -1) >= 0 else { continue }
             if waits[0].revents != 0 {
-                let count = try buffer.withUnsafeMutableBytes { try connection.receive(into: $0) }
+                var count = try buffer.withUnsafeMutableBytes { try connection.receive(into: $0) }
                 if count == 0 { throw ConnectionEnded() }
-                do { try buffer[..<count].withUnsafeBytes { try server.send($0) } } catch { return false }
+                while count > 0 {
+                    do { try buffer[..<count].withUnsafeBytes { try server.send($0) } } catch { return false }
+                    // Of what comes over TLS no socket tells once it is decrypted.
+                    count = try buffer.withUnsafeMutableBytes { try connection.receivePending(into: $0) }
+                }
             }
             if waits[1].revents != 0 {
                 guard let count = try? buffer.withUnsafeMutableBytes({ try server.receive(into: $0) }) else {

@@ -1,39 +1,60 @@
 import Glibc
 
 /// An HTTP proxy on 127.0.0.1. It takes requests in the absolute form and CONNECT, and whatever host they name it goes to
-/// the port on this machine: a test can ask for names that nobody can resolve.
+/// the port on this machine: a test can ask for names that nobody can resolve. With `tls` it is an https proxy.
 package final class ProxyOrigin: @unchecked Sendable {
     private let journal = Journal()
     private let signals = Signals()
     private let listener: Listener
+    private let gathering = Monitor(Gathering())
+    /// Nil without TLS.
+    package let authority: Authority?
+
+    private struct Gathering {
+        var wanted = 0
+        var records = TLSRecords()
+    }
 
     /// With a user only requests that bear the name and the password in Proxy-Authorization pass, by Basic.
-    package init(port: UInt16 = 0, user: String? = nil, password: String = "") throws {
+    package init(port: UInt16 = 0, tls: TLS? = nil, user: String? = nil, password: String = "") throws {
+        authority = try tls.map { try Authority($0, protocols: ["http/1.1"]) }
         let login = user.map { Login(user: $0, password: password) }
         listener = try Listener(port: port, journal: journal, signals: signals)
         var conversation = Conversation(
             journal: journal, settings: { Settings() },
-            script: { _ in
+            script: { [gathering] _ in
                 { exchange in
                     if let login, !Self.admits(exchange.request, login) {
                         return try exchange.respond(
                             407, headers: ["Proxy-Authenticate": "Basic realm=\"proxy\""], text: "not without a name\n")
                     }
-                    try Self.pass(exchange)
+                    try Self.pass(exchange, gathering)
                 }
             })
         let control = Control(journal: journal, signals: signals)
         conversation.control = { try control.answer($0) }
-        try listener.start { conversation.run(on: $0) }
+        try listener.start(by: authority) { conversation.run(on: $0) }
     }
 
     deinit { stop() }
 
     /// Closes every connection and tunnel, joins every thread.
-    package func stop() { listener.stop() }
+    package func stop() {
+        listener.stop()
+        authority?.removeFiles()
+    }
 
     package var port: Int { Int(listener.port) }
-    package var base: String { "http://127.0.0.1:\(port)" }
+    package var base: String { "\(authority == nil ? "http" : "https")://127.0.0.1:\(port)" }
+
+    /// What the server sends through a tunnel from now on is held until so many records of its TLS are there, and passes in one
+    /// piece; what comes behind that passes as it comes. For one tunnel at a time.
+    package func gather(_ records: Int) { gathering.change { $0 = Gathering(wanted: records) } }
+
+    /// True once so many of them are held, or have passed.
+    package func hasGathered(_ records: Int) -> Bool {
+        gathering.wait(until: .patient) { $0.records.count >= records ? true : nil } ?? false
+    }
 
     /// What went through, and what was refused: targets as they came, `http://…` or `host:port`. A request is in flight
     /// until the connection to the server is over; `bytesSent` counts all that went to the client.
@@ -51,7 +72,7 @@ package final class ProxyOrigin: @unchecked Sendable {
         return parts.count == 2 && parts[0].equalsIgnoringCase("Basic") && parts[1].trimmed == login.basic
     }
 
-    private static func pass(_ exchange: Exchange) throws {
+    private static func pass(_ exchange: Exchange, _ gathering: Monitor<Gathering>) throws {
         let request = exchange.request
         let isTunnel = request.method == "CONNECT"
         let target = isTunnel ? Target(authority: request.target, path: "") : Target(url: request.target)
@@ -67,7 +88,14 @@ package final class ProxyOrigin: @unchecked Sendable {
         } else {
             try head(of: request, for: target).withUnsafeBytes { try server.send($0) }
         }
-        let hasEnded = try exchange.relay(server) { isTunnel ? Array($0) : rewriter.rewrite($0) }
+        let hasEnded = try exchange.relay(server) { bytes in
+            guard isTunnel else { return rewriter.rewrite(bytes) }
+            return gathering.change { gathering in
+                guard gathering.records.count < gathering.wanted else { return Array(bytes) }
+                gathering.records.take(bytes)
+                return gathering.records.count < gathering.wanted ? [] : gathering.records.bytes
+            }
+        }
         if hasEnded { exchange.close() } else { exchange.reset() }
     }
 
@@ -105,6 +133,24 @@ package final class ProxyOrigin: @unchecked Sendable {
             guard let port = authority.split(separator: ":").last.flatMap({ UInt16($0) }) else { return nil }
             self.port = port
             self.path = path
+        }
+    }
+}
+
+/// Records of TLS, each behind five bytes of which the last two say how long it is.
+private struct TLSRecords {
+    private(set) var bytes: [UInt8] = []
+    /// Those that are whole.
+    private(set) var count = 0
+    private var end = 0
+
+    mutating func take(_ piece: ArraySlice<UInt8>) {
+        bytes += piece
+        while bytes.count >= end + 5 {
+            let next = end + 5 + Int(bytes[end + 3]) << 8 + Int(bytes[end + 4])
+            guard bytes.count >= next else { return }
+            end = next
+            count += 1
         }
     }
 }
