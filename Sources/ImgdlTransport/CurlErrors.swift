@@ -44,7 +44,7 @@ struct CurlOutcome {
 }
 
 /// From curl's codes to ours, with curl's own words. Codes depend on what they say where no number tells, in
-/// `isUnseenRequest`, `isEndOfTCP` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
+/// `isUnseenRequest`, `isReset`, `isEndOfTCP` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
 enum CurlErrors {
     /// All of a response's header that curl takes, less the longest line that it takes.
     private static let headerBytesNearLimit = 200 << 10
@@ -77,13 +77,16 @@ enum CurlErrors {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             return make(.connectionLost, outcome)
         case tooLarge: return headerLimit(outcome)
+        case CURLE_PARTIAL_FILE where outcome.isHTTP2 && isReset(outcome.code, outcome.message):
+            return unanswered(outcome, "the server reset the stream, and ended the connection (GOAWAY)")
         case CURLE_PARTIAL_FILE: return make(outcome.hasHead ? .truncated : .connectionLost, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
         // Newer versions call it that, too, where the server closes a connection without an answer.
         case CURLE_HTTP2 where outcome.secureEnd == CCURL_SECURE_ENDED && !outcome.hasHead:
             return Failure(.connectionLost, "the server closed the connection without an answer")
-        case CURLE_HTTP2 where isGoaway(outcome): return unanswered(outcome)
+        case CURLE_HTTP2 where isGoaway(outcome):
+            return unanswered(outcome, "the server ended the connection (GOAWAY) without an answer")
         // Versions differ in which of them they refuse before anybody has seen the field.
         case CURLE_WEIRD_SERVER_REPLY where !outcome.hasHead && outcome.message.contains("Content-Length"):
             return Failure(.protocolError, "the response's Content-Length is not one number: \(words(outcome))")
@@ -177,8 +180,15 @@ enum CurlErrors {
         // that curl was reading for, and to no other.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
             return outcome.secureEnd == CCURL_SECURE_LEFT && !outcome.isShared && !isEndOfTCP(outcome.message)
+                && !isReset(outcome.code, outcome.message)
         default: return false
         }
+    }
+
+    /// Whether the server has reset a stream of HTTP/2 that was the last one of its connection, which takes no more: curl 7.88
+    /// has no words for that alone, and does not say why it was reset. It may have been refused.
+    static func isReset(_ code: CURLcode, _ message: String) -> Bool {
+        code == CURLE_PARTIAL_FILE && message.isEmpty
     }
 
     /// Whether the server has ended TCP without the goodbye of TLS, which OpenSSL does not note where curl reads for it.
@@ -191,9 +201,10 @@ enum CurlErrors {
         outcome.isHTTP2 && !outcome.hasHead && !outcome.tellsGoawayApart
     }
 
-    private static func unanswered(_ outcome: CurlOutcome) -> Failure {
-        let sentence = "the server ended the connection (GOAWAY) without an answer"
-        guard !RetryRules.isIdempotent(outcome.method) else { return Failure(.connectionLost, sentence) }
+    private static func unanswered(_ outcome: CurlOutcome, _ sentence: String) -> Failure {
+        guard !outcome.hasHead, !RetryRules.isIdempotent(outcome.method) else {
+            return Failure(.connectionLost, sentence)
+        }
         return Failure(
             .connectionLost,
             "\(sentence); \(outcome.method) is not sent again, since the server may have done what it asks")

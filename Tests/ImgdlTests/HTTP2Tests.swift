@@ -188,6 +188,69 @@ final class HTTP2Tests: XCTestCase {
         }
     }
 
+    /// Nor at one that it resets as refused behind its GOAWAY, whatever becomes of the connection.
+    func testStreamsThatAreRefusedBehindAGoAway() throws {
+        for ending in ConnectionEnding.allCases {
+            try refuse("\(ending)") { try $0.refuse(others: true, ending: ending) }
+        }
+        for closes in [false, true] {
+            try refuse("GOAWAY, \(closes)") { exchange in
+                try exchange.goAway(lastStream: 0)
+                if closes { exchange.close() }
+            }
+        }
+    }
+
+    /// All streams of a connection at once, which is a new one or has been used.
+    private func refuse(_ manner: String, _ refuse: @escaping (StreamExchange) throws -> Void) throws {
+        let body = Pictures.bytes("baseline.jpg")
+        for (count, used) in [(1, 0), (1, 1), (6, 0), (6, 1)] {
+            try begin()
+            let origin = origin!
+            origin.route("/first.jpg") { try $0.respond(body: body) }
+            for number in 0..<count {
+                origin.route("/\(number).jpg") { exchange in
+                    guard exchange.request.connection == origin.log.requests.first?.connection else {
+                        return try exchange.respond(body: body)
+                    }
+                    try exchange.wait("all")
+                    // One of them does it for all.
+                    if number == count / 2 { try refuse(exchange) }
+                }
+            }
+            for _ in 0..<used { assertEnds(start("/first.jpg"), "IMGDL_OK") }
+            let downloads = (0..<count).map { start("/\($0).jpg") }
+            XCTAssertTrue(origin.gate("all").waitUntilReached(count))
+            origin.gate("all").open()
+            for download in downloads {
+                download.wait()
+                XCTAssertEqual(download.name, "IMGDL_OK", "\(manner), \(count), \(used): \(download.record.message)")
+            }
+            let requests = origin.log.requests.count
+            XCTAssertTrue((used + count + 1...used + 4 * count).contains(requests), "\(requests)")
+        }
+    }
+
+    /// Whatever it was reset for, it has no picture; and what may have been done is not done again.
+    func testStreamsThatAreResetBehindAGoAway() throws {
+        for hasBody in [false, true] {
+            try begin(alsoHTTP1: true)
+            origin.route("/a.jpg") { exchange in
+                if hasBody {
+                    try exchange.send(status: 200)
+                    try exchange.send(body: [0xFF, 0xD8])
+                    try exchange.wait("seen")
+                }
+                try exchange.refuse(code: .internalError, ending: .shutDown)
+            }
+            let download = start("/a.jpg")
+            if hasBody { download.waitFor(IMGDL_EVENT_PROGRESS) }
+            origin.gate("seen").open()
+            assertEnds(download, "IMGDL_ERROR_CONNECTION_LOST")
+            XCTAssertLessThanOrEqual(origin.log.requests.count, hasBody ? 1 : 4)
+        }
+    }
+
     /// Servers take it for an attack when a client opens streams and resets them all.
     func testAStormOfCancelsIsPaced() throws {
         try begin()

@@ -259,6 +259,18 @@ final class ConfigurationTests: XCTestCase {
                 + "must be closed",
             isHTTP2: true, secureEnd: CCURL_SECURE_LEFT)
         XCTAssertEqual(CurlErrors.failure(flooded).code, .protocolError)
+        // One that was reset, which leaves nothing of a connection that takes no more.
+        for hasHead in [false, true] {
+            var reset = CurlOutcome(
+                code: CURLE_PARTIAL_FILE, method: "POST", message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT)
+            reset.hasHead = hasHead
+            XCTAssertFalse(CurlErrors.isBreachOfHTTP2(reset))
+            let failure = CurlErrors.failure(reset)
+            XCTAssertEqual(failure.code, .connectionLost)
+            XCTAssertEqual(failure.message.contains("POST is not sent again"), !hasHead, failure.message)
+            reset.isHTTP2 = false
+            XCTAssertEqual(CurlErrors.failure(reset).code, hasHead ? .truncated : .connectionLost)
+        }
         let goaway = CurlOutcome(
             code: CURLE_HTTP2, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT, tellsGoawayApart: false)
         XCTAssertFalse(CurlErrors.isBreachOfHTTP2(goaway))

@@ -225,6 +225,21 @@ final class HTTP2Session: StreamCarrier, @unchecked Sendable {
         try afterBody(id) { [self] in submitGoAway(last, code) }
     }
 
+    func refuseAfterBody(_ id: Int32, others: Bool, _ code: HTTP2Error, _ ending: ConnectionEnding) throws {
+        try afterBody(id) { [self] in
+            submitGoAway(nil, .noError)
+            for stream in others ? Array(streams.keys) : [id] { submitReset(stream, code) }
+            afterwards.append { [self] in
+                switch ending {
+                case .none: break
+                case .shutDown: connection.socket.shutDownSending()
+                case .goodbye: connection.sayGoodbye()
+                case .close: closesWhenFlushed = true
+                }
+            }
+        }
+    }
+
     private func submitReset(_ id: Int32, _ code: HTTP2Error) {
         if let stream = streams[id] { connection.journal.finished(stream.request) }
         nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, code.rawValue)

@@ -11,6 +11,18 @@ protocol StreamCarrier {
     func closeAfterBody(_ id: Int32)
     func sayGoodbyeAfterBody(_ id: Int32) throws
     func shutDownAfterBody(_ id: Int32) throws
+    func refuseAfterBody(_ id: Int32, others: Bool, _ code: HTTP2Error, _ ending: ConnectionEnding) throws
+}
+
+/// How a connection ends.
+package enum ConnectionEnding: CaseIterable, Sendable {
+    /// It stays open.
+    case none
+    /// FIN without the goodbye of TLS.
+    case shutDown
+    /// close_notify, while TCP stays open.
+    case goodbye
+    case close
 }
 
 /// An exchange of HTTP/1.1 that takes the steps of a stream: RST for a reset, the end of keep-alive for a GOAWAY.
@@ -32,6 +44,7 @@ struct PlainStream: StreamCarrier {
     func closeAfterBody(_ id: Int32) { exchange.close() }
     func sayGoodbyeAfterBody(_ id: Int32) { exchange.sayGoodbye() }
     func shutDownAfterBody(_ id: Int32) { exchange.shutDownSending() }
+    func refuseAfterBody(_ id: Int32, others: Bool, _ code: HTTP2Error, _ ending: ConnectionEnding) { exchange.reset() }
 }
 
 /// One stream and the script that answers it, on a thread of its own.
@@ -91,6 +104,12 @@ package final class StreamExchange: Scripted {
 
     /// FIN without the goodbye of TLS, after the frames that this stream has sent before.
     package func shutDownSending() throws { try carrier.shutDownAfterBody(request.stream) }
+
+    /// GOAWAY, which counts this stream, its RST_STREAM, and those of the others, too, if asked for, in one flight, after the
+    /// bytes that this stream has sent before it; then the connection ends.
+    package func refuse(others: Bool = false, code: HTTP2Error = .refusedStream, ending: ConnectionEnding) throws {
+        try carrier.refuseAfterBody(request.stream, others: others, code, ending)
+    }
 
     /// True when the client resets this stream or closes the connection before the deadline.
     package func waitForClientReset(until deadline: Deadline = .patient) -> Bool {
