@@ -142,8 +142,9 @@ final class RequestOptions {
         handle.set(CURLOPT_TCP_KEEPALIVE, 1)
         // Time limits are the engine's. Zero would mean curl's own five minutes.
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
+        // A proxy's, too.
+        if request.url.isSecure || proxies.proxy(for: request.url) != nil { handle.watchHandshakes() }
         if request.url.isSecure {
-            handle.watchHandshakes()
             setTrust(request.tls, on: handle)
             // The others are sent again whether the server has looked at them or not.
             if !RetryRules.isIdempotent(request.method) { handle.watchStream() }

@@ -1,3 +1,4 @@
+import Foundation
 import ImgdlCore
 import Origin
 import XCTest
@@ -21,8 +22,11 @@ final class UnaskedAnswerTests: TransportTestCase {
         return Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8)
     }
 
-    /// Each answer is its request's path, and after the very first one comes one more: in the same write, or when the gate opens.
-    private func serve(_ authority: Authority? = nil, padding: Int = 0, isLater: Bool) throws {
+    /// Each answer is its request's path, and behind that of “/first” comes one more: in the same write, in a TLS record of its own,
+    /// or when the gate opens.
+    private func serve(
+        _ authority: Authority? = nil, padding: Int = 0, isLater: Bool, isApart: Bool = false
+    ) throws {
         let signals = Signals()
         self.signals = signals
         let unasked = unasked
@@ -30,21 +34,16 @@ final class UnaskedAnswerTests: TransportTestCase {
         listener = try Listener(journal: Journal(), signals: signals)
         try listener.start { connection in
             if let authority { guard (try? connection.secure(by: authority)) != nil else { return } }
-            var isFirst = connection.number == 1
             while let path = Self.receivePath(connection) {
                 var bytes = Self.answer(path, padding: padding)
-                let extra = Self.answer("/stolen", padding: padding)
-                if isFirst, !isLater { bytes += extra }
+                let extra = Self.answer("/stolen", padding: 0)
+                let hasMore = path == "/first"
+                if hasMore, !isLater, !isApart { bytes += extra }
                 guard Self.send(bytes, connection) else { break }
-                if isFirst {
-                    if isLater {
-                        guard signals.wait(gate: "unasked", party: connection.party, until: .never) == .opened,
-                            Self.send(extra, connection)
-                        else { break }
-                    }
-                    unasked.change { $0 += 1 }
-                }
-                isFirst = false
+                guard hasMore else { continue }
+                if isLater, signals.wait(gate: "unasked", party: connection.party, until: .never) != .opened { break }
+                if isLater || isApart, !Self.send(extra, connection) { break }
+                unasked.change { $0 += 1 }
             }
             connection.close()
         }
@@ -59,13 +58,15 @@ final class UnaskedAnswerTests: TransportTestCase {
         guard let count = try? part.withUnsafeMutableBytes({ try connection.receive(into: $0) }), count > 0 else {
             return nil
         }
-        return String(decoding: part[..<count], as: UTF8.self).split(separator: " ").dropFirst().first.map(String.init)
+        let target = String(decoding: part[..<count], as: UTF8.self).split(separator: " ").dropFirst().first
+        // A proxy is asked for the whole URL.
+        return target.map { "/" + ($0.split(separator: "/").last ?? "") }
     }
 
     private func assertEachGetsItsOwn(
-        scheme: String, padding: Int = 0, isLater: Bool, line: UInt = #line
+        scheme: String, host: String? = nil, padding: Int = 0, isLater: Bool, line: UInt = #line
     ) throws {
-        let url = "\(scheme)://127.0.0.1:\(listener.port)"
+        let url = "\(scheme)://\(host ?? "127.0.0.1:\(listener.port)")"
         let end = String(repeating: ".", count: padding)
         XCTAssertEqual(record(of: try start(url + "/first")).text, "/first" + end, line: line)
         if isLater { signals.gate("unasked").open() }
@@ -105,6 +106,36 @@ final class UnaskedAnswerTests: TransportTestCase {
             try assertEachGetsItsOwn(scheme: "https", padding: padding, isLater: false)
             listener.stop()
         }
+    }
+
+    /// In the TLS of the proxy that is asked.
+    func testOneThatAProxySends() throws {
+        let authority = try Authority(TLS(), protocols: ["http/1.1"])
+        for (padding, isLater) in [(0, true), (16_376, false), (16_384, false), (20_000, false), (200_000, false)] {
+            try serve(authority, padding: padding, isLater: isLater)
+            let proxy = "https://127.0.0.1:\(listener.port)"
+            try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: proxy))
+            try assertEachGetsItsOwn(scheme: "http", host: "a.example", padding: padding, isLater: isLater)
+            listener.stop()
+        }
+    }
+
+    /// In the proxy's TLS, around the server's.
+    func testOneThatComesThroughATunnel() throws {
+        let authority = try Authority(TLS(), protocols: ["http/1.1"])
+        let proxy = try ProxyOrigin(tls: TLS())
+        let authorities = NSTemporaryDirectory() + "authorities-\(getpid()).pem"
+        try [authority.file, proxy.authority!.file].map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+            .write(toFile: authorities, atomically: true, encoding: .utf8)
+        defer {
+            proxy.stop()
+            unlink(authorities)
+        }
+        try makeTransport(TransportConfiguration(certificateAuthorities: authorities, proxy: proxy.base))
+        try serve(authority, isLater: false, isApart: true)
+        XCTAssertEqual(record(of: try start("https://127.0.0.1:\(listener.port)/before")).text, "/before")
+        proxy.gather(2)
+        try assertEachGetsItsOwn(scheme: "https", isLater: false)
     }
 
     /// One without is used again.
