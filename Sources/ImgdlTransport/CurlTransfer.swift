@@ -34,6 +34,8 @@ final class CurlTransfer: LingeringStream {
     /// It begins when its pause is over.
     var isParked = false
     private(set) var connection: Connection
+    /// It is never sent over HTTP/2.
+    private let needsHTTP1: Bool
     /// Kept from being sent on the connection that curl has chosen: the network had changed since, the connection before
     /// has ended without an answer, another request waits there for its answer, or it is paused.
     private var isTurnedBack = false
@@ -127,7 +129,7 @@ final class CurlTransfer: LingeringStream {
         tunnelBudget = HeaderBudget(maximumBytes: request.maximumHeaderBytes)
         isTunnelled = request.url.isSecure && transport.options.proxies.proxy(for: request.url) != nil
         self.request = request
-        let needsHTTP1 = request.body?.isEmpty == false && request.url.isSecure && !CurlVersion.canSendBodiesInHTTP2
+        needsHTTP1 = request.body?.isEmpty == false && request.url.isSecure && !CurlVersion.canSendBodiesInHTTP2
         connection = needsHTTP1 ? .unshared : .any
     }
 
@@ -226,6 +228,12 @@ final class CurlTransfer: LingeringStream {
         }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
         var failure = CurlErrors.failure(outcome(code))
+        if failure.code == .tlsFailed, connection == .unshared, !needsHTTP1 {
+            // The server had taken connections before, and none like the last one.
+            failure.code = .connectionLost
+            failure.message =
+                "the server did not answer, and refused another connection, of HTTP/1.1: \(failure.message)"
+        }
         if failure.code == .tlsFailed, !isConnected {
             failure.message = options.namingFiles(in: failure.message)
             nameFile(in: &failure)

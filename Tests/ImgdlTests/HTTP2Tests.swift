@@ -425,6 +425,22 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertTrue((2...4).contains(origin.log.requests.count), "\(origin.log.requests.count)")
     }
 
+    /// A server that refuses the last attempt, too, since it speaks HTTP/2 alone, has not refused its client.
+    func testStreamsThatAreRefusedWhereNothingElseIsSpoken() throws {
+        let manners: [(StreamExchange) throws -> Void] = [
+            { try $0.reset(.refusedStream) }, { try $0.goAway(lastStream: 0) }, { try $0.refuse(ending: .close) },
+        ]
+        for manner in manners {
+            try begin()
+            origin.route("/a.jpg", manner)
+            let download = start("/a.jpg")
+            assertEnds(download, "IMGDL_ERROR_CONNECTION_LOST")
+            let message = download.record.message
+            XCTAssertTrue(message.contains("refused another connection, of HTTP/1.1"), message)
+            XCTAssertTrue((2...4).contains(origin.log.requests.count), "\(origin.log.requests.count)")
+        }
+    }
+
     /// Each connection has a tunnel of its own: what the proxy says of the last one is not the server's answer.
     func testConnectionsThatEndBehindAProxy() throws {
         let proxy = try ProxyOrigin()
