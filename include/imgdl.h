@@ -760,7 +760,8 @@ typedef struct imgdl_request {
     const void *body;                    /* to send                                                                  */
     size_t body_length;
     uint64_t max_body_bytes;             /* to receive, Content-Encoding undone; 0 is IMGDL_DEFAULT_MAX_BODY_BYTES   */
-    uint32_t total_timeout_ms;           /* from the start of the transfer to the last decode; 0: none. On           */
+    uint32_t total_timeout_ms;           /* from the start of the transfer, once the cache has been looked at,       */
+                                         /* to the last decode; 0: none. On                                          */
                                          /* CLOCK_MONOTONIC: goes on while the process is stopped or an inline       */
                                          /* callback runs, stands still while the machine sleeps. What comes later   */
                                          /* is not given out, also where it only lay there unread. An end that was   */
@@ -1546,9 +1547,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            never holds more than max_bytes and a tenth, one body for each process that is writing, and 8 MiB for index and
  *            log. Of one URL 32 variants (Vary, contexts, ranges) are kept. What validations add to headers stays within the
  *            limit of one head, 256 KiB.
- * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, has waited for 0.3 seconds with 256
- *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
- *            (NOT_STORED), once a second at most. So is what comes while another program reads the index in one transaction for
+ * Behind     Downloads never wait until it is written. What comes while 32 MiB wait to be written, has waited for 0.3 seconds
+ *            with 256 others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and an event
+ *            says so (NOT_STORED), once a second at most. So is what comes while another program reads the index in one transaction for
  *            long, once its log is full, or has been writing to it for more than five seconds. Removals do not wait behind
  *            bodies, and have room in the log for longer; should 8 MiB of removals wait, all that is stored is removed.
  * Failures   A disk that is full, read-only or broken, or an index that another program has been writing to for half a minute,

@@ -153,6 +153,7 @@ enum Process {
         }
         pthread_atfork(
             {
+                system_fork_approach()
                 Process.firstUse.enterFork()
                 system_fork_prepare()
                 Process.lock.enterFork()

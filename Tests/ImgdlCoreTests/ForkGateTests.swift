@@ -23,6 +23,7 @@ final class ForkGateTests: XCTestCase {
     }
 
     private func whileForking(_ body: () -> Void) {
+        system_fork_approach()
         system_fork_prepare()
         body()
         system_fork_parent()
@@ -117,6 +118,37 @@ final class ForkGateTests: XCTestCase {
                 XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), count)
             }
         }
+        counter.isOver.store(true, ordering: .relaxed)
+        thread.join()
+    }
+
+    /// On a disk that stands still, for one.
+    func testForksThatWaitForOneAnotherLosePatienceTogether() throws {
+        let counter = Counter()
+        let thread = try ImgdlCore.Thread.start(name: "works") {
+            counter.value.add(1, ordering: .sequentiallyConsistent)
+            while !counter.isOver.load(ordering: .relaxed) { usleep(1_000) }
+        }
+        counter.awaitMore(than: 0)
+        let clock = MonotonicClock()
+        let begun = clock.now()
+        // Threads of the host's: the library's would wait for the first fork's end before they begin.
+        let forks = (0..<8).map { _ in
+            var fork = pthread_t()
+            let status = pthread_create(
+                &fork, nil,
+                { _ in
+                    system_fork_approach()
+                    system_fork_prepare()
+                    system_fork_parent()
+                    return nil
+                }, nil)
+            XCTAssertEqual(status, 0)
+            return fork
+        }
+        for fork in forks { pthread_join(fork, nil) }
+        XCTAssertLessThan(clock.now().milliseconds(since: begun), 5_000, "each has waited for a second of its own")
+        XCTAssertGreaterThanOrEqual(clock.now().milliseconds(since: begun), 1_000)
         counter.isOver.store(true, ordering: .relaxed)
         thread.join()
     }

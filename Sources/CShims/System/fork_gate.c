@@ -24,6 +24,8 @@ static struct {
     _Alignas(64) atomic_int busy;
 } shards[SHARDS];
 static atomic_int is_forking;
+/* Forks that went on while somebody was at work. */
+static atomic_uint impatient_forks;
 static atomic_uint threads_seen;
 
 static _Thread_local struct {
@@ -34,6 +36,8 @@ static _Thread_local struct {
     int forked_depth;
     /* 1 more than its number. */
     unsigned shard;
+    /* How many there had been when this thread's fork began. */
+    unsigned impatient_forks;
 } own;
 
 static atomic_int *own_busy(void)
@@ -158,19 +162,24 @@ static struct timespec turn_end(void)
     return end;
 }
 
+void system_fork_approach(void) { own.impatient_forks = impatient_forks; }
+
 void system_fork_prepare(void)
 {
     pthread_mutex_lock(&gate);
     while (sem_trywait(&left) == 0) {} /* of the fork before */
     is_forking = 1;
-    int turns = PATIENCE_TURNS, tries = TRIES_BEFORE_SLEEP;
+    /* Who has waited for another fork that lost its patience has lost it, too. */
+    int turns = own.impatient_forks == impatient_forks ? PATIENCE_TURNS : 1, tries = TRIES_BEFORE_SLEEP;
     struct timespec end = turn_end();
     while (waits_for_others(tries)) {
         tries = 0;
         if (sem_clockwait(&left, CLOCK_MONOTONIC, &end) == 0 || errno == EINTR)
             continue;
-        if (--turns == 0)
+        if (--turns == 0) {
+            impatient_forks++;
             return;
+        }
         end = turn_end();
     }
 }
