@@ -625,12 +625,10 @@ package final class CurlTransport: Transport {
         if multi.takeGoodbye() { wakeEnded(of: multi) }
     }
 
-    /// Those whose server has ended TLS, or may have, or its proxy: where TCP stays open curl hears of it once, for one of the
-    /// streams.
+    /// Those whose server has ended TLS, or its proxy: where TCP stays open curl hears of it once, for one of the streams.
     private func wakeEnded(of multi: CurlMulti) {
         for transfer in transfers.all + lingering.all where transfer.isConnected && transfer.lane?.multi === multi {
-            let end = multi.secureConnections[transfer.connectionName]?.end
-            guard end == CCURL_SECURE_ENDED || transfer.isTunnelled else { continue }
+            guard multi.secureConnections[transfer.connectionName]?.hasGoodbye == true else { continue }
             transfer.readsLeft = Self.readsBehindGoodbye
             nudgeLater(transfer)
         }

@@ -30,6 +30,8 @@ struct SecureConnections {
         var isClosed: Bool { ccurl_secure_is_closed(handshake) }
         /// For one through a tunnel: its proxy is spoken to over TLS, too.
         var isInTLS: Bool { ccurl_secure_is_in_tls(handshake) }
+        /// TLS has ended, the server's or its proxy's.
+        var hasGoodbye: Bool { ccurl_secure_has_goodbye(handshake) }
         /// Some of what has come lies decrypted, and no socket tells of it.
         var hasDecrypted: Bool { ccurl_secure_has_decrypted(handshake) }
         /// Some of what has come lies in OpenSSL, in whatever state.

@@ -105,6 +105,14 @@ final class TunnelledStreamsTests: TransportTestCase {
         }
     }
 
+    /// Where TCP stays open curl hears of it once, for one of them.
+    func testStreamsWhoseProxyEndsTLS() throws {
+        let ids = try begin { try $0.end() }
+        proxy.sayGoodbye()
+        run(until: ids.values.allSatisfy { recorder[$0].hasEnded })
+        XCTAssertEqual(ids.values.map { recorder[$0].failure?.code }, [.truncated, .truncated, .truncated])
+    }
+
     /// Nobody is read for again and again where all are paused.
     func testStreamsThatAreAllPaused() throws {
         for order in orders {

@@ -116,15 +116,25 @@ static void handshake_is_done(struct ccurl_handshake *handshake, SSL *connection
         handshake->connection = connection;
 }
 
+/* An alert after which the connection goes on. In TLS 1.3 there is but one, and nobody looks at levels (RFC 8446 section 6). */
+static bool is_warning(const SSL *connection, int alert)
+{
+    int description = alert & 0xFF;
+    if (description == CLOSE_NOTIFY)
+        return false;
+    return description == USER_CANCELED || (SSL_version(connection) < TLS1_3_VERSION && alert >> 8 != FATAL);
+}
+
 static void handshake_says(const SSL *connection, int where, int value)
 {
     struct ccurl_handshake *handshake = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), slot);
     if (!handshake)
         return;
     if (where == SSL_CB_READ_ALERT) {
-        int description = value & 0xFF;
+        if (is_warning(connection, value))
+            return;
         has_read_goodbye = true;
-        if (description != CLOSE_NOTIFY && description != USER_CANCELED)
+        if ((value & 0xFF) != CLOSE_NOTIFY)
             handshake->is_refused = handshake->has_alert = true;
     } else if (where == SSL_CB_WRITE_ALERT) {
         handshake->has_alert = handshake->has_alert || value >> 8 == FATAL;
@@ -203,11 +213,17 @@ struct ccurl_handshake *ccurl_keep_handshake(struct ccurl_handshake *handshake)
     return handshake;
 }
 
+static bool is_ended(const struct ccurl_handshake *handshake)
+{
+    return handshake->has_alert || handshake->has_end
+        || (handshake->connection && has_read_end(handshake->connection));
+}
+
 enum ccurl_secure_end ccurl_secure_end(const struct ccurl_handshake *handshake)
 {
     if (!handshake->connection && !handshake->is_closed)
         return CCURL_SECURE_UNKNOWN;
-    if (handshake->has_alert || handshake->has_end || (handshake->connection && has_read_end(handshake->connection)))
+    if (is_ended(handshake))
         return CCURL_SECURE_ENDED;
     return handshake->is_closed ? CCURL_SECURE_LEFT : CCURL_SECURE_OPEN;
 }
@@ -225,6 +241,11 @@ bool ccurl_secure_is_in_tls(const struct ccurl_handshake *handshake)
 static const SSL *outer(const struct ccurl_handshake *handshake)
 {
     return handshake->outer ? handshake->outer->connection : NULL;
+}
+
+bool ccurl_secure_has_goodbye(const struct ccurl_handshake *handshake)
+{
+    return is_ended(handshake) || (handshake->outer && is_ended(handshake->outer));
 }
 
 bool ccurl_secure_has_decrypted(const struct ccurl_handshake *handshake)

@@ -7,6 +7,7 @@ package final class ProxyOrigin: @unchecked Sendable {
     private let signals = Signals()
     private let listener: Listener
     private let gathering = Monitor(Gathering())
+    private let connections = Monitor<[Connection]>([])
     /// Nil without TLS.
     package let authority: Authority?
 
@@ -33,7 +34,10 @@ package final class ProxyOrigin: @unchecked Sendable {
             })
         let control = Control(journal: journal, signals: signals)
         conversation.control = { try control.answer($0) }
-        try listener.start(by: authority) { conversation.run(on: $0) }
+        try listener.start(by: authority) { [connections] connection in
+            connections.change { $0.append(connection) }
+            conversation.run(on: connection)
+        }
     }
 
     deinit { stop() }
@@ -46,6 +50,9 @@ package final class ProxyOrigin: @unchecked Sendable {
 
     package var port: Int { Int(listener.port) }
     package var base: String { "\(authority == nil ? "http" : "https")://127.0.0.1:\(port)" }
+
+    /// The proxy's own TLS ends on all its connections, which stay open. Only while nothing passes through them.
+    package func sayGoodbye() { for connection in connections.read({ $0 }) { connection.sayGoodbye() } }
 
     /// What the server sends through a tunnel from now on is held until so many records of its TLS are there, and passes in one
     /// piece; what comes behind that passes as it comes. For one tunnel at a time.

@@ -141,13 +141,15 @@ enum ccurl_secure_end ccurl_secure_end(const struct ccurl_handshake *handshake);
 bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake);
 /* Whether the handle that made it had made another one just before, that was open: with a proxy over TLS, the proxy's. */
 bool ccurl_secure_is_in_tls(const struct ccurl_handshake *handshake);
+/* Whether TLS has ended on it, or on the proxy's connection that it goes through. */
+bool ccurl_secure_has_goodbye(const struct ccurl_handshake *handshake);
 /* Whether bytes of an answer lie decrypted in OpenSSL, on the connection or on the proxy's that it goes through. */
 bool ccurl_secure_has_decrypted(const struct ccurl_handshake *handshake);
 /* Whether OpenSSL has taken bytes of either from the socket that nobody has read, in whatever state. */
 bool ccurl_secure_has_unread(const struct ccurl_handshake *handshake);
 /* How many encrypted bytes have been read for it, until it is closed. */
 uint64_t ccurl_secure_read_bytes(const struct ccurl_handshake *handshake);
-/* Whether this thread has read an alert, such as the goodbye of TLS (close_notify), since it was asked last. */
+/* Whether this thread has read an alert that ends TLS, such as its goodbye (close_notify), since it was asked last. */
 bool ccurl_take_goodbye(void);
 /* The server's name as libcurl has sent it, by which it knows the server; "" for an address. Until the connection is closed. */
 const char *ccurl_secure_server(const struct ccurl_handshake *handshake);
