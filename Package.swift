@@ -21,6 +21,7 @@ let package = Package(
         .systemLibrary(name: "CPublicSuffix", path: "Sources/CShims/PublicSuffix"),
         .target(
             name: "CCodecs", dependencies: ["CSystem"], path: "Sources/CShims/Codecs",
+            cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))],
             linkerSettings: [
                 .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
                 .linkedLibrary("lcms2"),
@@ -56,6 +57,7 @@ let package = Package(
 
         .target(
             name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
+            cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))],
             linkerSettings: [
                 .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("lcms2"),
             ]),
@@ -93,7 +95,9 @@ let package = Package(
             name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(
             name: "ImgdlCodecsTests",
-            dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "MemoryTesting", "TestPictures"]),
+            dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "MemoryTesting", "TestPictures"],
+            // They look at each pixel.
+            swiftSettings: [.unsafeFlags(["-O"])]),
     ],
     swiftLanguageModes: [.v5]
 )
