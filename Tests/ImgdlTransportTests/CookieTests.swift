@@ -190,6 +190,34 @@ final class CookieTests: TransportTestCase {
         XCTAssertEqual(try FileManager.default.contentsOfDirectory(atPath: directory), ["jar"])
     }
 
+    /// Names on the disk are bytes, and such as are no UTF-8 cannot be said: what is there is used by the name that was given, and
+    /// nothing is written elsewhere.
+    func testACookieFileWithNamesThatAreNotInUTF8() throws {
+        let directory = try directory()
+        let (folder, link, target) = (directory + "/k\u{E4}se", directory + "/other", "t\u{E4}")
+        func latin1(_ text: String) -> [CChar] { text.unicodeScalars.map { CChar(truncatingIfNeeded: $0.value) } + [0] }
+        XCTAssertEqual(mkdir(latin1(folder), 0o700), 0)
+        XCTAssertEqual(symlink(latin1(target), link), 0)
+        defer {
+            unlink(latin1(folder + "/jar"))
+            rmdir(latin1(folder))
+        }
+        XCTAssertThrowsError(try CookieJar(file: link)) { error in
+            XCTAssertEqual((error as? Failure)?.code, .invalidOperation)
+            XCTAssertEqual(
+                (error as? Failure)?.message,
+                "cookie_file: the link “\(link)” leads to a file whose name is not in UTF-8")
+        }
+        let before = FileManager.default.currentDirectoryPath
+        defer { XCTAssertTrue(FileManager.default.changeCurrentDirectoryPath(before)) }
+        XCTAssertEqual(chdir(latin1(folder)), 0)
+        try CookieJar(file: "jar").takeFile()?()
+        XCTAssertEqual(access(latin1(folder + "/jar"), R_OK), 0)
+        // What is there already, too.
+        try CookieJar(file: "jar").takeFile()?()
+        XCTAssertEqual(access(latin1(directory + "/" + target), F_OK), -1)
+    }
+
     /// Root may write everything: this thread is held to the rights of others meanwhile.
     private func asUserWithoutPrivileges(_ body: () throws -> Void) throws {
         guard geteuid() == 0 else { return try body() }

@@ -22,7 +22,7 @@ final class CookieJar: @unchecked Sendable {
         guard let file else { return }
         let contents = try Self.read(file)
         // Whoever has a link there keeps it.
-        let target = Self.target(of: file)
+        let target = try Self.target(of: file)
         self.file = target
         try Self.checkWritable(target, isThere: contents != nil)
         let now = clock.wallTime()
@@ -64,10 +64,10 @@ final class CookieJar: @unchecked Sendable {
 
     /// The file that links lead to, from the root on, though it may not be there yet: whoever changes the process's folder later
     /// does not move it. The name as it is where a folder is missing: it cannot be written.
-    private static func target(of file: String) -> String {
+    private static func target(of file: String) throws(Failure) -> String {
         var name = file
         for _ in 0..<maximumLinks {
-            if let path = path(realpath(name, nil)) { return path }
+            if let found = realpath(name, nil) { return path(found) ?? file }
             let isMissing = errno == ENOENT
             let parts = name.split(separator: "/", omittingEmptySubsequences: false)
             let folderName = parts.dropLast().joined(separator: "/")
@@ -76,7 +76,7 @@ final class CookieJar: @unchecked Sendable {
                 let folder = path(realpath(isInRoot ? "/" : parts.count == 1 ? "." : folderName, nil))
             else { return name }
             let own = folder == "/" ? "/\(last)" : "\(folder)/\(last)"
-            guard let next = link(own) else { return own }
+            guard let next = try link(own) else { return own }
             name = next.hasPrefix("/") ? next : "\(folder)/\(next)"
         }
         return file
@@ -85,16 +85,21 @@ final class CookieJar: @unchecked Sendable {
     /// As many as Linux follows.
     private static let maximumLinks = 40
 
+    /// nil also for what is no UTF-8: then the name that was given leads there.
     private static func path(_ allocated: UnsafeMutablePointer<CChar>?) -> String? {
         defer { free(allocated) }
-        return allocated.map { String(cString: $0) }
+        return allocated.flatMap { String(validatingCString: $0) }
     }
 
-    /// Where a link leads; nil: it is none.
-    private static func link(_ name: String) -> String? {
-        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(name, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
+    /// Where a link leads; nil: it is none. Throws `invalidOperation` where that is no UTF-8, and so no name that can be given.
+    private static func link(_ name: String) throws(Failure) -> String? {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+        guard readlink(name, &bytes, bytes.count - 1) > 0 else { return nil }
+        guard let target = String(validatingCString: bytes) else {
+            throw Failure(
+                .invalidOperation, "cookie_file: the link “\(name)” leads to a file whose name is not in UTF-8")
+        }
+        return target
     }
 
     /// nil: there is none yet.
