@@ -20,6 +20,8 @@ final class CurlMulti {
     private var sockets: [Socket?] = []
     /// Those whose connections have been used.
     private var usedSockets: [UInt64: Int32] = [:]
+    /// The others, in the order in which they were opened. Those of HTTP/2 are among them.
+    private var unusedSockets: [Int32] = []
     private let watch: TurnWatch
     private var users = SocketUsers()
     /// Connections that were shut down since they kept curl busy, and are to be told of.
@@ -127,6 +129,7 @@ final class CurlMulti {
         guard socket != CURL_SOCKET_BAD else { return socket }
         while sockets.count <= Int(socket) { sockets.append(nil) }
         sockets[Int(socket)] = Socket()
+        unusedSockets.append(socket)
         users.open(socket)
         watch.opened(socket)
         return socket
@@ -135,15 +138,17 @@ final class CurlMulti {
     /// Of its connections.
     var openSockets: [Int32] { sockets.indices.filter { sockets[$0] != nil }.map(Int32.init) }
 
-    /// Asked at each use. Whether something has come on the connection since it was used last. Not at its first use: by then a
-    /// session ticket of TLS may have come.
-    func hasUnread(_ connection: UInt64) -> Bool {
+    /// The connection is used, once more or for the first time. Whether something has come on it since it was used last: not at
+    /// its first use, since a session ticket of TLS may have come by then.
+    func beginsUseWithUnread(of connection: UInt64) -> Bool {
         if let socket = usedSockets[connection] {
-            return system_unread(socket) > 0 || secureConnections[connection]?.hasUnread == true
+            let secure = secureConnections[connection]
+            guard system_unread(socket) > 0 || secure?.hasUnread == true else { return false }
+            return secure?.hasAnswer(socket) ?? true
         }
-        if let socket = openSockets.first(where: {
-            sockets[Int($0)]?.connection == nil && system_socket_name($0) == connection
-        }) {
+        // Mostly the newest.
+        if let place = unusedSockets.lastIndex(where: { system_socket_name($0) == connection }) {
+            let socket = unusedSockets.remove(at: place)
             sockets[Int(socket)] = Socket(connection: connection)
             usedSockets[connection] = socket
         }
@@ -155,7 +160,11 @@ final class CurlMulti {
 
     private func close(_ socket: curl_socket_t) {
         if isSocket(socket) {
-            if let connection = sockets[Int(socket)]?.connection { usedSockets[connection] = nil }
+            if let connection = sockets[Int(socket)]?.connection {
+                usedSockets[connection] = nil
+            } else if let place = unusedSockets.lastIndex(of: socket) {
+                unusedSockets.remove(at: place)
+            }
             sockets[Int(socket)] = nil
         }
         watch.closes(socket)

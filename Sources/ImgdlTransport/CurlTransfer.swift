@@ -113,6 +113,10 @@ final class CurlTransfer: LingeringStream {
     /// A challenge that curl may answer by itself: nobody hears of it then.
     private var heldHead: ResponseHead?
     private var answeredChallenges = 0
+    /// How often a connection that curl has chosen was not one for it. A new connection is one, but not for what is sent on it
+    /// after the answer to a challenge.
+    private var timesTurnedAway = 0
+    private static let maximumTimesTurnedAway = 4
     private var sentBytes: Int64 = 0
     /// The last address that curl was not let connect to.
     private var refusedAddress: Failure?
@@ -337,6 +341,8 @@ final class CurlTransfer: LingeringStream {
         isSent = false
         sentBytes = 0
         unansweredInHTTP2 = nil
+        readsLeft = 0
+        readsOnFrom = nil
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
 
@@ -400,6 +406,13 @@ final class CurlTransfer: LingeringStream {
         if !isTurnedBack, isConnectionTaken || hasUnaskedAnswer {
             isTurnedBack = true
             connection = .fresh
+            timesTurnedAway += 1
+        }
+        if timesTurnedAway > Self.maximumTimesTurnedAway {
+            ownFailure = Failure(.protocolError, "the server sends more than it is asked for, again and again")
+            abandon()
+            isTurnedBack = false
+            return true
         }
         if isTurnedBack, unansweredInHTTP2 == false, connection == .any { connection = .fresh }
         return isTurnedBack
@@ -407,8 +420,9 @@ final class CurlTransfer: LingeringStream {
 
     /// Where it has made the connection itself.
     private func noteConnection() {
-        if let connection = handle?.takeConnection(port: request.url.port) {
-            lane?.multi.secureConnections.note(connection, connectionName, isTunnelled: isTunnelled)
+        let isInTLS = isTunnelled && proxy?.isSecure == true
+        if let connection = handle?.takeConnection(port: request.url.port, isInTLS: isInTLS) {
+            lane?.multi.secureConnections.note(connection, connectionName)
         } else {
             lane?.multi.secureConnections.forget(ifClosed: connectionName)
         }
@@ -426,7 +440,7 @@ final class CurlTransfer: LingeringStream {
 
     /// Whether something has come, while nobody asked for anything, on the connection of HTTP/1.1 that curl has chosen: it would
     /// be taken for this request's answer, whosever it is. curl (7.88 at least) sends on such a connection.
-    private var hasUnaskedAnswer: Bool { !isHTTP2 && lane?.multi.hasUnread(connectionName) == true }
+    private var hasUnaskedAnswer: Bool { !isHTTP2 && lane?.multi.beginsUseWithUnread(of: connectionName) == true }
 
     /// Asked before that, as what may not be sent again does not begin anew either. curl sends a request whose kept connection
     /// ends without an answer on the next kept one, up to five times, and whatever its method. It goes on a new one instead,

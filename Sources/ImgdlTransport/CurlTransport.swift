@@ -627,7 +627,7 @@ package final class CurlTransport: Transport {
 
     /// Those whose server has ended TLS, or its proxy: where TCP stays open curl hears of it once, for one of the streams.
     private func wakeEnded(of multi: CurlMulti) {
-        for transfer in transfers.all + lingering.all where transfer.isConnected && transfer.lane?.multi === multi {
+        for transfer in transfers.all + lingering.all where transfer.hasStream && transfer.lane?.multi === multi {
             guard multi.secureConnections[transfer.connectionName]?.hasGoodbye == true else { continue }
             transfer.readsLeft = Self.readsBehindGoodbye
             nudgeLater(transfer)

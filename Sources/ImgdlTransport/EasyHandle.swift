@@ -89,10 +89,11 @@ final class EasyHandle {
 
     func watchHandshakes() { note(ccurl_watch_handshakes(easy, handshake)) }
 
-    /// The connection of a handshake that has been begun since this was asked last.
-    func takeConnection(port: UInt16) -> SecureConnections.Connection? {
+    /// The connection of a handshake that has been begun since this was asked last. `isInTLS`: it goes through a proxy's.
+    func takeConnection(port: UInt16, isInTLS: Bool) -> SecureConnections.Connection? {
         guard let begun = handshake.pointee, begun != takenHandshake else { return nil }
         takenHandshake = begun
+        if !isInTLS { ccurl_leave_outer(begun) }
         return SecureConnections.Connection(begun, port: port)
     }
 

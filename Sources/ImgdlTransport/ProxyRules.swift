@@ -103,6 +103,8 @@ struct Proxy: Equatable {
     /// The server whose name leads to it; nil: a SOCKS proxy that wants addresses from curl (socks4, socks5), or
     /// what is no proxy, which curl refuses.
     let server: NamedServer?
+    /// It is spoken to over TLS.
+    let isSecure: Bool
     /// For messages: the option or the variable.
     let source: String
 
@@ -112,6 +114,7 @@ struct Proxy: Equatable {
         self.text = text
         self.source = source
         server = CurlURL.serverOfProxy(text)
+        isSecure = equalIgnoringCase(String(text.prefix(8)), "https://")
     }
 
     /// Why nothing comes from the server: there is no way to the proxy. Never with its password.

@@ -28,7 +28,7 @@ struct SecureConnections {
         var end: ccurl_secure_end { ccurl_secure_end(handshake) }
         var isHTTP2: Bool { ccurl_secure_is_http2(handshake) }
         var isClosed: Bool { ccurl_secure_is_closed(handshake) }
-        /// For one through a tunnel: its proxy is spoken to over TLS, too.
+        /// It goes through a tunnel, and its proxy is spoken to over TLS, too.
         var isInTLS: Bool { ccurl_secure_is_in_tls(handshake) }
         /// TLS has ended, the server's or its proxy's.
         var hasGoodbye: Bool { ccurl_secure_has_goodbye(handshake) }
@@ -36,6 +36,9 @@ struct SecureConnections {
         var hasDecrypted: Bool { ccurl_secure_has_decrypted(handshake) }
         /// Some of what has come lies in OpenSSL, in whatever state.
         var hasUnread: Bool { ccurl_secure_has_unread(handshake) }
+        /// What has come on its socket, or lies in OpenSSL, is more than TLS says by itself (session tickets, new keys), which is
+        /// read. Nobody uses the connection.
+        func hasAnswer(_ socket: Int32) -> Bool { ccurl_secure_has_answer(handshake, socket) }
         /// Grows with each read that brings something.
         var readBytes: UInt64 { ccurl_secure_read_bytes(handshake) }
     }
@@ -65,16 +68,16 @@ struct SecureConnections {
 
     subscript(name: UInt64) -> Connection? { connections[name] }
 
-    mutating func note(_ connection: Connection, _ name: UInt64, isTunnelled: Bool) {
+    mutating func note(_ connection: Connection, _ name: UInt64) {
         connections[name] = connection
         tunnels.remove(name)
         guard connection.isHTTP2 else { return }
-        if isTunnelled, connection.isInTLS { tunnels.insert(name) }
+        if connection.isInTLS { tunnels.insert(name) }
         serversOfHTTP2?.insert(connection.server)
         if let count = serversOfHTTP2?.count, count > Self.maximumServers { serversOfHTTP2 = nil }
     }
 
-    /// Of a connection that is open: one that is closed had its name, and the same ports, before.
+    /// Forgets a closed connection whose name, with its ports, an open one has now.
     mutating func forget(ifClosed name: UInt64) {
         guard connections[name]?.isClosed == true else { return }
         connections[name] = nil

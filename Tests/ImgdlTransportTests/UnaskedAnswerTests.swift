@@ -138,26 +138,85 @@ final class UnaskedAnswerTests: TransportTestCase {
         try assertEachGetsItsOwn(scheme: "https", isLater: false)
     }
 
+    /// Each connection has a challenge with one behind it: the answer to the challenge is never sent.
+    func testOneBehindEachChallenge() throws {
+        let connections = Monitor(0)
+        signals = Signals()
+        listener = try Listener(journal: Journal(), signals: signals)
+        try listener.start { connection in
+            connections.change { $0 += 1 }
+            let body = String(repeating: ".", count: 200_000)
+            let challenge =
+                "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 200000\r\n\r\n"
+            while Self.receivePath(connection) != nil {
+                let bytes = Array((challenge + body).utf8) + Self.answer("/stolen", padding: 0)
+                guard Self.send(bytes, connection) else { break }
+            }
+            connection.close()
+        }
+        let id = try start("http://127.0.0.1:\(listener.port)/", credential: Credential(user: "a", password: "b"))
+        let failure = record(of: id).failure
+        XCTAssertEqual(failure?.code, .protocolError)
+        XCTAssertEqual(failure?.message, "the server sends more than it is asked for, again and again")
+        XCTAssertLessThanOrEqual(connections.read { $0 }, 5)
+    }
+
+    /// Session tickets and new keys are no answers; what is behind them is one.
+    func testWhatTLSSaysByItselfKeepsAConnection() throws {
+        for message in [Exchange.Aside.ticket, .keyUpdate] {
+            let server = try Origin(tls: TLS())
+            defer { server.stop() }
+            try makeTransport(TransportConfiguration(certificateAuthorities: server.authority?.file, proxy: ""))
+            let said = Monitor(0)
+            server.route(prefix: "/") { exchange in
+                try exchange.respond(text: exchange.request.path)
+                try exchange.say(message, count: 3)
+                if exchange.request.path == "/19" {
+                    try exchange.send(raw: Self.answer("/stolen", padding: 0))
+                    try exchange.end()
+                }
+                said.change { $0 += 1 }
+            }
+            for number in 0..<22 {
+                XCTAssertEqual(record(of: try start(server.url("/\(number)"))).text, "/\(number)")
+                XCTAssertNotNil(said.wait(until: .patient) { $0 > number ? true : nil })
+            }
+            XCTAssertEqual(server.log.connections.count, 2, "\(message)")
+        }
+    }
+
     /// One without is used again.
     func testAConnectionWithoutOneIsKept() throws {
-        for scheme in ["http", "https"] {
-            let authority = try Authority(TLS(), protocols: ["http/1.1"])
-            try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let authority = try Authority(TLS(), protocols: ["http/1.1"])
+        let proxy = try ProxyOrigin(tls: TLS())
+        let authorities = NSTemporaryDirectory() + "authorities-\(getpid()).pem"
+        try [authority.file, proxy.authority!.file].map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+            .write(toFile: authorities, atomically: true, encoding: .utf8)
+        defer {
+            proxy.stop()
+            unlink(authorities)
+        }
+        for (scheme, isOverTLS, way) in [
+            ("http", false, ""), ("https", true, ""), ("https", true, proxy.base), ("http", true, "itself"),
+        ] {
             let connections = Monitor(0)
             let own = try Listener(journal: Journal(), signals: Signals())
             defer { own.stop() }
             try own.start { connection in
                 connections.change { $0 += 1 }
-                if scheme == "https" { guard (try? connection.secure(by: authority)) != nil else { return } }
+                if isOverTLS { guard (try? connection.secure(by: authority)) != nil else { return } }
                 while let path = Self.receivePath(connection) {
                     guard Self.send(Self.answer(path, padding: 0), connection) else { break }
                 }
                 connection.close()
             }
+            let address = way == "itself" ? "https://127.0.0.1:\(own.port)" : way
+            try makeTransport(TransportConfiguration(certificateAuthorities: authorities, proxy: address))
+            let host = way == "itself" ? "a.example" : "127.0.0.1:\(own.port)"
             for number in 0..<20 {
-                XCTAssertEqual(record(of: try start("\(scheme)://127.0.0.1:\(own.port)/\(number)")).text, "/\(number)")
+                XCTAssertEqual(record(of: try start("\(scheme)://\(host)/\(number)")).text, "/\(number)", way)
             }
-            XCTAssertEqual(connections.read { $0 }, 1, scheme)
+            XCTAssertEqual(connections.read { $0 }, 1, "\(scheme) \(way)")
         }
     }
 }

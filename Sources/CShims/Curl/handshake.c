@@ -27,7 +27,7 @@ struct ccurl_handshake {
     bool is_closed;
     /* Until it is closed. */
     SSL *connection;
-    /* The one with the proxy that this one's bytes come through, which has a reference here; NULL: none. It has none itself. */
+    /* That of the connection with the proxy which this one's bytes come through, with a reference; NULL: none. A proxy's own is NULL. */
     struct ccurl_handshake *outer;
 };
 
@@ -122,7 +122,9 @@ static bool is_warning(const SSL *connection, int alert)
     int description = alert & 0xFF;
     if (description == CLOSE_NOTIFY)
         return false;
-    return description == USER_CANCELED || (SSL_version(connection) < TLS1_3_VERSION && alert >> 8 != FATAL);
+    /* Until the server has chosen a version, OpenSSL names the newest one that was offered. */
+    bool is_13 = SSL_version(connection) >= TLS1_3_VERSION && SSL_get_state(connection) != TLS_ST_CW_CLNT_HELLO;
+    return description == USER_CANCELED || (!is_13 && alert >> 8 != FATAL);
 }
 
 static void handshake_says(const SSL *connection, int where, int value)
@@ -233,6 +235,12 @@ bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake)
     return handshake->is_http2;
 }
 
+void ccurl_leave_outer(struct ccurl_handshake *handshake)
+{
+    release(handshake->outer);
+    handshake->outer = NULL;
+}
+
 bool ccurl_secure_is_in_tls(const struct ccurl_handshake *handshake)
 {
     return handshake->outer;
@@ -258,6 +266,26 @@ bool ccurl_secure_has_unread(const struct ccurl_handshake *handshake)
 {
     const SSL *own = handshake->connection, *proxys = outer(handshake);
     return own && ((proxys && SSL_has_pending(proxys)) || SSL_has_pending(own));
+}
+
+bool ccurl_secure_has_answer(const struct ccurl_handshake *handshake, int socket)
+{
+    SSL *own = handshake->connection;
+    if (!own || handshake->outer)
+        return true;
+    /* libcurl's own BIOs want a transfer to read for. */
+    BIO *raw = BIO_new_socket(socket, BIO_NOCLOSE), *reader = SSL_get_rbio(own), *writer = SSL_get_wbio(own);
+    if (!raw || !BIO_up_ref(raw) || !BIO_up_ref(reader) || !BIO_up_ref(writer))
+        return true; /* There is no such failure but of the first, and nothing has been lost then. */
+    SSL_set0_rbio(own, raw);
+    SSL_set0_wbio(own, raw);
+    char byte;
+    int got = SSL_peek(own, &byte, 1);
+    bool is_waiting = got <= 0 && SSL_get_error(own, got) == SSL_ERROR_WANT_READ;
+    SSL_set0_rbio(own, reader);
+    SSL_set0_wbio(own, writer);
+    ERR_clear_error();
+    return !is_waiting || SSL_in_init(own) || SSL_has_pending(own);
 }
 
 uint64_t ccurl_secure_read_bytes(const struct ccurl_handshake *handshake)

@@ -139,14 +139,19 @@ enum ccurl_secure_end {
 enum ccurl_secure_end ccurl_secure_end(const struct ccurl_handshake *handshake);
 /* Whether the two sides have agreed on HTTP/2. */
 bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake);
+/* Says that it goes through no proxy's TLS: the handle made another connection just before, which has nothing to do with it. */
+void ccurl_leave_outer(struct ccurl_handshake *handshake);
 /* Whether the handle that made it had made another one just before, that was open: with a proxy over TLS, the proxy's. */
 bool ccurl_secure_is_in_tls(const struct ccurl_handshake *handshake);
 /* Whether TLS has ended on it, or on the proxy's connection that it goes through. */
 bool ccurl_secure_has_goodbye(const struct ccurl_handshake *handshake);
-/* Whether bytes of an answer lie decrypted in OpenSSL, on the connection or on the proxy's that it goes through. */
+/* Whether bytes lie decrypted in OpenSSL, on the connection or on the proxy's that it goes through. */
 bool ccurl_secure_has_decrypted(const struct ccurl_handshake *handshake);
 /* Whether OpenSSL has taken bytes of either from the socket that nobody has read, in whatever state. */
 bool ccurl_secure_has_unread(const struct ccurl_handshake *handshake);
+/* Has OpenSSL read what has come on the socket of a connection that rests, such as session tickets and new keys. True for what
+ * else has come: bytes of an answer, an end, the half of a record; and where that cannot be found out, through a proxy's TLS. */
+bool ccurl_secure_has_answer(const struct ccurl_handshake *handshake, int socket);
 /* How many encrypted bytes have been read for it, until it is closed. */
 uint64_t ccurl_secure_read_bytes(const struct ccurl_handshake *handshake);
 /* Whether this thread has read an alert that ends TLS, such as its goodbye (close_notify), since it was asked last. */
