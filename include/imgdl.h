@@ -760,13 +760,12 @@ typedef struct imgdl_request {
     const void *body;                    /* to send                                                                  */
     size_t body_length;
     uint64_t max_body_bytes;             /* to receive, Content-Encoding undone; 0 is IMGDL_DEFAULT_MAX_BODY_BYTES   */
-    uint32_t total_timeout_ms;           /* from the start of the transfer, once the cache has been looked at,       */
-                                         /* to the last decode; 0: none. On                                          */
-                                         /* CLOCK_MONOTONIC: goes on while the process is stopped or an inline       */
-                                         /* callback runs, stands still while the machine sleeps. What comes later   */
-                                         /* is not given out, also where it only lay there unread. An end that was   */
-                                         /* known in time stands: a terminal waits for its executor, or for the      */
-                                         /* callback before it, however long that takes                              */
+    uint32_t total_timeout_ms;           /* from the start of the transfer, once the cache has been looked at, to    */
+                                         /* the last decode; 0: none. On CLOCK_MONOTONIC: goes on while the process  */
+                                         /* is stopped or an inline callback runs, stands still while the machine    */
+                                         /* sleeps. What comes later is not given out, also where it only lay there  */
+                                         /* unread. An end that was known in time stands: a terminal waits for its   */
+                                         /* executor, or for the callback before it, however long that takes         */
     uint32_t partial_interval_ms;        /* at least so long between two partial images; 0 is 100                    */
     const imgdl_decode_options *decode;  /* NULL: defaults                                                           */
     imgdl_executor *executor;            /* of the callbacks; NULL: the downloader's                                 */
@@ -993,14 +992,15 @@ typedef struct imgdl_config {
     const char *client_key;          /* INVALID_ARGUMENT for a pin that is none, or for a key or password without a  */
     const char *client_key_password; /* certificate                                                                  */
     const char *pinned_public_key;
-    const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written anew     */
-                                  /* at the end, with its cookies alone. It need not exist yet, its folder must,     */
-                                  /* where new files are made. What cannot be read or written is                     */
-                                  /* IMGDL_ERROR_INVALID_OPERATION, and so is a folder, a pipe, a device, a file     */
-                                  /* beyond 16 MiB, or one that holds something else: the first line that is         */
-                                  /* neither blank nor a comment is a cookie's, or the format's name stands          */
-                                  /* before it. NULL: the jar is in memory, as are always the cookies of requests    */
-                                  /* with a partition of their own                                                   */
+    const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written anew at  */
+                                  /* the end, with its cookies alone. It need not exist yet, its folder must, where  */
+                                  /* new files are made. Links are followed; a relative name is taken from the       */
+                                  /* working directory at the time the downloader is made. What cannot be read or    */
+                                  /* written is IMGDL_ERROR_INVALID_OPERATION, and so is a folder, a pipe, a device, */
+                                  /* a file beyond 16 MiB, or one that holds something else: the first line that is  */
+                                  /* neither blank nor a comment is a cookie's, or the format's name stands before   */
+                                  /* it. NULL: the jar is in memory, as are always the cookies of requests with a    */
+                                  /* partition of their own                                                          */
     imgdl_hooks *hooks;           /* of requests that name none                                                      */
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
@@ -1547,11 +1547,13 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            never holds more than max_bytes and a tenth, one body for each process that is writing, and 8 MiB for index and
  *            log. Of one URL 32 variants (Vary, contexts, ranges) are kept. What validations add to headers stays within the
  *            limit of one head, 256 KiB.
- * Behind     Downloads never wait until it is written. What comes while 32 MiB wait to be written, has waited for 0.3 seconds
- *            with 256 others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and an event
- *            says so (NOT_STORED), once a second at most. So is what comes while another program reads the index in one transaction for
- *            long, once its log is full, or has been writing to it for more than five seconds. Removals do not wait behind
- *            bodies, and have room in the log for longer; should 8 MiB of removals wait, all that is stored is removed.
+ * Behind     No download waits for an answer to be written. Before a download begins, the cache is asked what it has; that
+ *            does wait for the disk. Cancelling ends it, no timeout does. What comes while 32 MiB wait to be written, has waited
+ *            for 0.3 seconds with 256 others behind it, or has no room within max_bytes, is not stored: it is counted
+ *            (not_stored), and an event says so (NOT_STORED), once a second at most. So is what comes while another program reads
+ *            the index in one transaction for long, once its log is full, or has been writing to it for more than five seconds.
+ *            Removals do not wait behind bodies, and have room in the log for longer; should 8 MiB of removals wait, all that is
+ *            stored is removed.
  * Failures   A disk that is full, read-only or broken, or an index that another program has been writing to for half a minute,
  *            makes no download fail: there is an event, nothing is stored, what is there is served, and it is tried again after
  *            a second, then after twice as long each time, up to five minutes, and by each flush. A corrupt, foreign or newer

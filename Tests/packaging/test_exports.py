@@ -32,18 +32,23 @@ EXPORT = re.compile(r'^@_cdecl\("(imgdl_\w+)"\) @implementation\npublic func \w+
 LOCKING = re.compile(r"[iI]nstantiate|swift_(get(Generic|Canonical|Singleton|Foreign|Tuple|Function|Existential|Metatype|Opaque)|"
                      r"getWitnessTable|getAssociated|getTypeByMangled|conformsTo|dynamicCast|checkMetadataState)")
 CALL = re.compile(r"\t(?:call|jmp) +[0-9a-f]+ <([^>+]+)")
+# What makes a global at its first use, which is handed to swift_once.
+MAKER = re.compile(r"\tlea .*<([^>+]+_WZ)>")
 
 
 def calls_of(library):
-    """What each function of it calls, by the compiled code."""
+    """What each function of it calls, and which globals it has made at their first use, by the compiled code."""
     code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", library], capture_output=True, text=True, check=True).stdout
-    calls, function = {}, None
+    calls, makers, function = {}, {}, None
     for line in code.splitlines():
         if line.endswith(">:"):
-            function = calls.setdefault(line[line.index("<") + 1:-2], set())
+            function = line[line.index("<") + 1:-2]
+            calls.setdefault(function, set())
         elif function is not None and (call := CALL.search(line)):
-            function.add(call.group(1))
-    return calls
+            calls[function].add(call.group(1))
+        elif function is not None and (maker := MAKER.search(line)):
+            makers.setdefault(function, set()).add(maker.group(1))
+    return calls, makers
 
 
 def reached(calls, function):
@@ -93,16 +98,23 @@ class ExportTests(unittest.TestCase):
                 with self.subTest(name):
                     self.assertNotRegex(body, r"\b(object|downloader|token|cache|batch)\(")
 
-    def test_getters_take_no_lock_of_swifts_runtime(self):
-        """fork() on another thread does not wait for them: its child would find the lock taken for ever. What `init` functions
-        look up is framed (SizedStruct)."""
-        calls = calls_of(f"{ROOT}/build/swift-release/release/libimgdl.so")
+    def test_getters_look_up_no_generic_types_conformances_or_casts_and_make_no_globals(self):
+        """fork() on another thread does not wait for them: its child would find a lock of Swift's runtime taken for ever. What
+        `init` functions look up is framed (SizedStruct). swift_once takes a lock, too, until its global is made: that of
+        HandleTable.shared takes none any more when somebody can call, since Process.prepare makes the table as the library is
+        loaded."""
+        calls, makers = calls_of(f"{ROOT}/build/swift-release/release/libimgdl.so")
         self.assertTrue(any(LOCKING.search(name) for name in reached(calls, "imgdl_config_init")))
+        made = {}
         for name in PURE:
             if not name.endswith("_init"):
                 with self.subTest(name):
                     self.assertIn(name, calls)
-                    self.assertEqual([found for found in reached(calls, name) if LOCKING.search(found)], [])
+                    found = reached(calls, name)
+                    self.assertEqual([function for function in found if LOCKING.search(function)], [])
+                    made[name] = {maker for function in found for maker in makers.get(function, ())}
+                    self.assertEqual(bool(made[name]), "swift_once" in found)
+        self.assertEqual(set().union(*made.values()), {"$s5imgdl11HandleTableC6shared_WZ"})
 
 
 if __name__ == "__main__":

@@ -158,7 +158,8 @@ class Downloader:
         allow_downgrade   follow redirects from https to http too
         any_status        any HTTP status is a success; see `Body.http_status`
         max_body_bytes    256 MiB by default
-        total_timeout     seconds from the start of the transfer to the last decode; none by default
+        total_timeout     seconds from the start of the transfer, once the cache has been looked at, to the last decode;
+                          none by default
         partial_interval  seconds between two partial images, 0.1 by default
         pixel_format, ignore_orientation, salvage, max_pixels, size, stretch, scale_down, all_frames, require_animation,
         max_frames, format_hint, coder, colour, max_side, max_scans, max_animation_pixels, max_metadata_bytes,

@@ -208,7 +208,7 @@ impl Request {
         Request { max_body_bytes, ..self }
     }
 
-    /// From the start of the transfer to the last decode; zero is the default: none.
+    /// From the start of the transfer, once the cache has been looked at, to the last decode; zero is the default: none.
     pub fn total_timeout(self, timeout: Duration) -> Request {
         Request { total_timeout: timeout, ..self }
     }

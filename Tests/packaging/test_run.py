@@ -1,0 +1,69 @@
+"""Tests/run with suites that are stand-ins: those that run at once, and Ctrl-C."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SUITE = 'Suite("{name}", "", ["sh", "-c", "{script}"], count_plain, lane={lane!r})'
+PASSES = "echo 1 passed, 0 failed, 0 skipped"
+STAYS = "echo is here; exec sleep 600"
+
+
+class RunTests(unittest.TestCase):
+    def start(self, *suites):
+        """`suites` are (name, script, lane)."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        tests = os.path.join(folder.name, "Tests")
+        os.mkdir(tests)
+        shutil.copy(f"{ROOT}/Tests/counting.py", tests)
+        with open(f"{ROOT}/Tests/run", encoding="utf-8") as file:
+            text = file.read()
+        end = "sys.exit(main())\n"
+        self.assertTrue(text.endswith(f"\n{end}"))
+        made = ", ".join(SUITE.format(name=name, script=script, lane=lane) for name, script, lane in suites)
+        program = os.path.join(tests, "run")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(f"{text.removesuffix(end)}USUAL = [{made}]\n{end}")
+        # In a group of its own, as a terminal would start it.
+        process = subprocess.Popen([sys.executable, program, "-v"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   start_new_session=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    def test_lines_of_suites_that_run_at_once_have_their_names(self):
+        process = self.start(("alone", PASSES, None), ("a", PASSES, "x"), ("b", PASSES, "y"))
+        lines = process.communicate(timeout=60)[0].splitlines()
+        self.assertEqual(process.returncode, 0, lines)
+        for line in ("1 passed, 0 failed, 0 skipped", "a: 1 passed, 0 failed, 0 skipped", "b: 1 passed, 0 failed, 0 skipped"):
+            self.assertEqual(lines.count(line), 1, lines)
+        self.assertEqual(lines[-1], "3 passed, 0 failed, 0 skipped")
+
+    def test_nothing_begins_after_ctrl_c(self):
+        process = self.start(("a", STAYS, "x"), ("b", STAYS, "y"), ("c", PASSES, "x"), ("d", PASSES, "y"), ("e", PASSES, None))
+        lines = []
+        while not {"a: is here\n", "b: is here\n"} <= set(lines):
+            lines.append(process.stdout.readline())
+            self.assertTrue(lines[-1], lines)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[0]
+        self.assertEqual(process.returncode, -signal.SIGINT, said)
+        for name in "ab":
+            self.assertRegex(said, rf"(?m)^FAIL {name}: .*: it was interrupted$")
+        for name in "cde":
+            self.assertNotIn(f"==   {name}", said)
+        self.assertEqual(said.splitlines()[-1], "interrupted")
+
+
+if __name__ == "__main__":
+    unittest.main()
