@@ -27,7 +27,8 @@ struct ccurl_handshake {
     bool is_closed;
     /* Until it is closed. */
     SSL *connection;
-    /* That of the connection with the proxy which this one's bytes come through, with a reference; NULL: none. A proxy's own is NULL. */
+    /* That of the connection with the proxy which this one's bytes come through, with a reference. NULL: there is none, as for a
+     * proxy's own. */
     struct ccurl_handshake *outer;
 };
 

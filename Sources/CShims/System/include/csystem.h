@@ -61,7 +61,7 @@ void system_thread_let_fork_pass(void);
 /* For a fork that is near: between two pieces of a computation that counts as rest. The thread gives its turn on the processor
  * away: one that works may have none, and the fork waits for that. */
 void system_thread_stand_aside(void);
-/* First of all before fork(): what it waits for together with other forks it does not wait for once more. */
+/* First of all before fork(): what it waits for together with other forks it waits for once. */
 void system_fork_approach(void);
 /* Before fork(), and after it in either process. */
 void system_fork_prepare(void);
