@@ -14,18 +14,20 @@ static inline int await_child(pid_t child)
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
-    struct timespec patience = {PATIENCE_MS / 1000, 0};
+    /* A thread that does not block the signal may be the one that it is told, just before it is waited for: then nobody hears. */
+    enum { LOOK_MS = 100 };
+    struct timespec next = {0, LOOK_MS * 1000000};
     int status;
-    for (;;) {
+    for (int looks = 0; looks < PATIENCE_MS / LOOK_MS;) {
         pid_t ended = waitpid(child, &status, WNOHANG);
         if (ended == child)
             return status;
-        if (sigtimedwait(&signals, NULL, &patience) < 0 && errno == EAGAIN) {
-            kill(child, SIGKILL);
-            waitpid(child, &status, 0);
-            return -1;
-        }
+        if (sigtimedwait(&signals, NULL, &next) < 0 && errno == EAGAIN)
+            looks++;
     }
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return -1;
 }
 
 static inline pid_t fork_quietly(void)
