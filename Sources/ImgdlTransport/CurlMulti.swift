@@ -18,7 +18,7 @@ final class CurlMulti {
     var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
     /// By descriptor, those of its connections that are open: only of these it is known when they close.
     private var sockets: [Socket?] = []
-    /// Those whose connections have been used.
+    /// Sockets of connections that have been used.
     private var usedSockets: [UInt64: Int32] = [:]
     /// The others, in the order in which they were opened. Those of HTTP/2 are among them.
     private var unusedSockets: [Int32] = []

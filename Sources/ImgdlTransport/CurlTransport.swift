@@ -525,7 +525,7 @@ package final class CurlTransport: Transport {
             return
         }
         transfer.isNudged = false
-        // Of those that share a connection curl 7.88 has one read in a turn: those that have something to do otherwise do it first.
+        // curl 7.88 has one of those that share a connection read in a turn: the others do first what they have to do otherwise.
         if transfer.readsLeft > 0, let multi = transfer.lane?.multi { drive { multi.timeReached() } }
         defer { readAlone(transfer) }
         if transfer.isLingering {
@@ -539,10 +539,10 @@ package final class CurlTransport: Transport {
         if transfer.isReadyToEnd { readyToEnd.append(transfer) }
     }
 
-    /// What is kept for others, such as a GOAWAY, may take a read each; the last of them finds the end.
+    /// Reads in front of the end, which the last one finds: frames for the connection, such as a GOAWAY, may take one each.
     private static let readsBehindGoodbye = 8
 
-    /// In a turn of curl in which it is the only one that has gone on.
+    /// The read is in a turn of curl in which this transfer is the only one that has gone on.
     private func readAlone(_ transfer: CurlTransfer) {
         guard transfer.readsLeft > 0, let multi = transfer.lane?.multi else { return }
         transfer.readsLeft -= 1
@@ -625,7 +625,7 @@ package final class CurlTransport: Transport {
         if multi.takeGoodbye() { wakeEnded(of: multi) }
     }
 
-    /// Those whose server has ended TLS, or its proxy: where TCP stays open curl hears of it once, for one of the streams.
+    /// Streams whose server has ended TLS, or its proxy, are read for: where TCP stays open curl hears of it once, for one of them.
     private func wakeEnded(of multi: CurlMulti) {
         for transfer in transfers.all + lingering.all where transfer.hasStream && transfer.lane?.multi === multi {
             guard multi.secureConnections[transfer.connectionName]?.hasGoodbye == true else { continue }

@@ -36,8 +36,8 @@ struct SecureConnections {
         var hasDecrypted: Bool { ccurl_secure_has_decrypted(handshake) }
         /// Some of what has come lies in OpenSSL, in whatever state.
         var hasUnread: Bool { ccurl_secure_has_unread(handshake) }
-        /// What has come on its socket, or lies in OpenSSL, is more than TLS says by itself (session tickets, new keys), which is
-        /// read. Nobody uses the connection.
+        /// Whether more has come, on its socket or in OpenSSL, than TLS says by itself (session tickets, new keys), which is read.
+        /// Nobody uses the connection.
         func hasAnswer(_ socket: Int32) -> Bool { ccurl_secure_has_answer(handshake, socket) }
         /// Grows with each read that brings something.
         var readBytes: UInt64 { ccurl_secure_read_bytes(handshake) }
@@ -58,7 +58,7 @@ struct SecureConnections {
     private static let maximumServers = 1_000
 
     private var connections: [UInt64: Connection] = [:]
-    /// Those of HTTP/2 through a tunnel within a proxy's TLS.
+    /// Connections of HTTP/2 through a tunnel within a proxy's TLS.
     private var tunnels: Set<UInt64> = []
     /// Those that have spoken HTTP/2; nil: more than are remembered.
     private var serversOfHTTP2: Set<Server>? = []

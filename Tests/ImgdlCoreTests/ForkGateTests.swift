@@ -122,12 +122,17 @@ final class ForkGateTests: XCTestCase {
         thread.join()
     }
 
-    /// On a disk that stands still, for one.
+    /// One second for all of them, where a disk stands still, for one.
     func testForksThatWaitForOneAnotherLosePatienceTogether() throws {
         let counter = Counter()
+        var ends: [Int32] = [0, 0]
+        XCTAssertEqual(pipe(&ends), 0)
+        let (reading, writing) = (ends[0], ends[1])
         let thread = try ImgdlCore.Thread.start(name: "works") {
             counter.value.add(1, ordering: .sequentiallyConsistent)
-            while !counter.isOver.load(ordering: .relaxed) { usleep(1_000) }
+            // As a disk that stands still holds it up, until the other end is closed.
+            var byte: UInt8 = 0
+            _ = read(reading, &byte, 1)
         }
         counter.awaitMore(than: 0)
         let clock = MonotonicClock()
@@ -149,8 +154,9 @@ final class ForkGateTests: XCTestCase {
         for fork in forks { pthread_join(fork, nil) }
         XCTAssertLessThan(clock.now().milliseconds(since: begun), 5_000, "each has waited for a second of its own")
         XCTAssertGreaterThanOrEqual(clock.now().milliseconds(since: begun), 1_000)
-        counter.isOver.store(true, ordering: .relaxed)
+        close(writing)
         thread.join()
+        close(reading)
     }
 
     /// Here a signal's handler holds the forking thread up for longer than its patience, as SIGSTOP, a debugger or a paused
@@ -188,5 +194,5 @@ final class ForkGateTests: XCTestCase {
     }
 }
 
-/// Of a signal's handler.
+/// The handler of the signal has returned.
 private let heldUp = Atomic<Bool>(false)

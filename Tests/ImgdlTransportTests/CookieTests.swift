@@ -213,7 +213,7 @@ final class CookieTests: TransportTestCase {
         XCTAssertEqual(chdir(latin1(folder)), 0)
         try CookieJar(file: "jar").takeFile()?()
         XCTAssertEqual(access(latin1(folder + "/jar"), R_OK), 0)
-        // What is there already, too.
+        // A file that is there already, too.
         try CookieJar(file: "jar").takeFile()?()
         XCTAssertEqual(access(latin1(directory + "/" + target), F_OK), -1)
     }

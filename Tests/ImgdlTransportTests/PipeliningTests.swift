@@ -24,12 +24,7 @@ final class PipeliningTests: TransportTestCase {
             if stream.request.path.hasSuffix("1") { usleep(20_000) }
             try stream.respond(200, body: Array(stream.request.path.utf8))
         }
-        let trust = NSTemporaryDirectory() + "pipelining-\(getpid()).pem"
-        try [secure.authority, secure.otherAuthority].compactMap {
-            try $0.map { try String(contentsOfFile: $0.file, encoding: .utf8) }
-        }
-        .joined().write(toFile: trust, atomically: true, encoding: .utf8)
-        defer { unlink(trust) }
+        let trust = try file(of: [secure.authority, secure.otherAuthority])
         try makeTransport(TransportConfiguration(certificateAuthorities: trust, proxy: ""))
     }
 

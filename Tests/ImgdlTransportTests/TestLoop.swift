@@ -14,7 +14,7 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     private let lock = Lock()
     private var work: [@Sendable () -> Void] = []
     private(set) var watched: Set<Int32> = []
-    /// What has been asked of it so far.
+    /// Work that has been asked of it so far.
     private(set) var works = 0
     private let clock = MonotonicClock()
     /// Milliseconds that it is ahead of the machine's clock.

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import ImgdlCore
 import Origin
 import OriginHTTP2
@@ -47,6 +47,15 @@ class TransportTestCase: XCTestCase {
         recorder = Recorder()
         transport = try CurlTransport(
             configuration: configuration, loop: loop, events: recorder, resolver: try resolver(loop))
+    }
+
+    /// One file that holds what is trusted of all of them, until the test ends.
+    func file(of authorities: [Authority?]) throws -> String {
+        let file = NSTemporaryDirectory() + "authorities-\(UUID()).pem"
+        try authorities.compactMap { try $0.map { try String(contentsOfFile: $0.file, encoding: .utf8) } }.joined()
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        addTeardownBlock { unlink(file) }
+        return file
     }
 
     @discardableResult

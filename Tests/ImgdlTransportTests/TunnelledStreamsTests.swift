@@ -1,4 +1,3 @@
-import Foundation
 import ImgdlCore
 import Origin
 import OriginHTTP2
@@ -21,20 +20,16 @@ final class TunnelledStreamsTests: TransportTestCase {
         try super.setUpWithError()
         secure = try HTTP2Origin(security: .tls)
         proxy = try ProxyOrigin(tls: TLS())
-        authorities = NSTemporaryDirectory() + "authorities-\(getpid()).pem"
-        let files = [secure.authority!.file, proxy.authority!.file]
-        try files.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
-            .write(toFile: authorities, atomically: true, encoding: .utf8)
+        authorities = try file(of: [secure.authority, proxy.authority])
     }
 
     override func tearDown() {
         super.tearDown()
         proxy?.stop()
         secure?.stop()
-        unlink(authorities)
     }
 
-    /// Those of one connection. Each has got its first byte, and waits behind a gate of its name.
+    /// Streams of one connection. Each has got its first byte, and waits behind a gate of its name.
     private func begin(
         headers: Headers = [:], _ rest: @escaping (StreamExchange) throws -> Void
     ) throws -> [String: TransferID] {

@@ -1,4 +1,3 @@
-import Foundation
 import ImgdlCore
 import Origin
 import XCTest
@@ -124,13 +123,8 @@ final class UnaskedAnswerTests: TransportTestCase {
     func testOneThatComesThroughATunnel() throws {
         let authority = try Authority(TLS(), protocols: ["http/1.1"])
         let proxy = try ProxyOrigin(tls: TLS())
-        let authorities = NSTemporaryDirectory() + "authorities-\(getpid()).pem"
-        try [authority.file, proxy.authority!.file].map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
-            .write(toFile: authorities, atomically: true, encoding: .utf8)
-        defer {
-            proxy.stop()
-            unlink(authorities)
-        }
+        defer { proxy.stop() }
+        let authorities = try file(of: [authority, proxy.authority])
         try makeTransport(TransportConfiguration(certificateAuthorities: authorities, proxy: proxy.base))
         try serve(authority, isLater: false, isApart: true)
         XCTAssertEqual(record(of: try start("https://127.0.0.1:\(listener.port)/before")).text, "/before")
@@ -189,13 +183,8 @@ final class UnaskedAnswerTests: TransportTestCase {
     func testAConnectionWithoutOneIsKept() throws {
         let authority = try Authority(TLS(), protocols: ["http/1.1"])
         let proxy = try ProxyOrigin(tls: TLS())
-        let authorities = NSTemporaryDirectory() + "authorities-\(getpid()).pem"
-        try [authority.file, proxy.authority!.file].map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
-            .write(toFile: authorities, atomically: true, encoding: .utf8)
-        defer {
-            proxy.stop()
-            unlink(authorities)
-        }
+        defer { proxy.stop() }
+        let authorities = try file(of: [authority, proxy.authority])
         for (scheme, isOverTLS, way) in [
             ("http", false, ""), ("https", true, ""), ("https", true, proxy.base), ("http", true, "itself"),
         ] {

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Tries: some ten microseconds, as long as to be woken takes. The patience is counted in turns of the clock: a process that is
- * stopped for hours loses one of them, and not the patience for a thread which could not move meanwhile. */
+/* Tries: some ten microseconds, as long as to be woken takes. The patience is counted in turns of the clock: a stop of hours uses up
+ * one turn, so a thread that could not move meanwhile still has the others. */
 enum { PATIENCE_TURNS = 20, TURN_MS = 50, TRIES_BEFORE_SLEEP = 500, SHARDS = 16 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -169,7 +169,7 @@ void system_fork_prepare(void)
     pthread_mutex_lock(&gate);
     while (sem_trywait(&left) == 0) {} /* of the fork before */
     is_forking = 1;
-    /* Who has waited for another fork that lost its patience has lost it, too. */
+    /* A fork that has waited for another one which lost its patience has none left. */
     int turns = own.impatient_forks == impatient_forks ? PATIENCE_TURNS : 1, tries = TRIES_BEFORE_SLEEP;
     struct timespec end = turn_end();
     while (waits_for_others(tries)) {

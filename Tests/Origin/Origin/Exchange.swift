@@ -189,7 +189,7 @@ package final class Exchange: Scripted {
                 if count == 0 { throw ConnectionEnded() }
                 while count > 0 {
                     do { try buffer[..<count].withUnsafeBytes { try server.send($0) } } catch { return false }
-                    // Of what comes over TLS no socket tells once it is decrypted.
+                    // No socket tells of what comes over TLS once it is decrypted.
                     count = try buffer.withUnsafeMutableBytes { try connection.receivePending(into: $0) }
                 }
             }
