@@ -44,7 +44,7 @@ struct CurlOutcome {
 }
 
 /// From curl's codes to ours, with curl's own words. Codes depend on what they say where no number tells, in
-/// `isUnseenRequest`, `isReset`, `isEndOfTCP` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
+/// `excess`, `isUnseenRequest`, `isReset`, `isEndOfTCP` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
 enum CurlErrors {
     /// All of a response's header that curl takes, less the longest line that it takes.
     private static let headerBytesNearLimit = 200 << 10
@@ -54,6 +54,9 @@ enum CurlErrors {
     static func failure(_ outcome: CurlOutcome) -> Failure {
         if outcome.proxyStatus >= 300 || (100...199).contains(outcome.proxyStatus) {
             return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus): \(words(outcome))")
+        }
+        if outcome.isHTTP2, case .header(let cause) = excess(outcome.code, outcome.message) {
+            return HeaderBudget.unseenHeader(outcome.headerPart, cause, isShared: outcome.isShared)
         }
         switch outcome.code {
         case CURLE_COULDNT_RESOLVE_HOST: return make(.resolveFailed, outcome)
@@ -164,18 +167,41 @@ enum CurlErrors {
         return outcome.isChunked && outcome.hasHead && outcome.message.contains("Out of memory in chunked")
     }
 
+    /// What libcurl, or nghttp2 in it, takes no more of over HTTP/2: it ends the connection then.
+    enum Excess: Equatable {
+        /// Of frames that want an answer.
+        case flood
+        /// Of a response's header, before anybody has seen its fields: what it has too much of.
+        case header(String)
+    }
+
+    /// By the words of nghttp2, which are those of all its versions.
+    static func excess(_ code: CURLcode, _ message: String) -> Excess? {
+        // Where the server takes no answers, libcurl cannot send them, and has no words for that.
+        if code == CURLE_SEND_ERROR, message.isEmpty { return .flood }
+        guard code == CURLE_RECV_ERROR else { return nil }
+        if message.contains("Flooding was detected") { return .flood }
+        // libcurl's own callback, which fails for want of room alone.
+        if message.contains("user callback function failed") {
+            return .header("more than 128 KiB at once over HTTP/2, which is libcurl's limit")
+        }
+        guard message.contains("Too many CONTINUATION frames") else { return nil }
+        return .header("more frames of HTTP/2 than nghttp2 takes")
+    }
+
     /// Whether frames broke the rules of HTTP/2. nghttp2 gives the connection up then, and libcurl closes it, though the server
     /// has not; older versions say no more than that nothing came.
     static func isBreachOfHTTP2(_ outcome: CurlOutcome) -> Bool {
         guard outcome.isHTTP2, outcome.systemError == 0 else { return false }
         switch outcome.code {
+        case CURLE_SEND_ERROR:
+            return outcome.secureEnd == CCURL_SECURE_OPEN && excess(outcome.code, outcome.message) == .flood
         case CURLE_HTTP2:
             return outcome.tellsGoawayApart && [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
         // What nghttp2 does not read. A stream that was refused ends so, too, but curl has closed its connection by then.
         case CURLE_RECV_ERROR:
-            // Of a flood of what is to be answered, where the server takes no answers, nghttp2 has words of its own.
             return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
-                || outcome.message.contains("Flooding was detected")
+                || excess(outcome.code, outcome.message) == .flood
         // On a connection that stays, these are the end of one stream. Where it was reset, the system says so to the stream
         // that curl was reading for, and to no other.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
@@ -211,10 +237,18 @@ enum CurlErrors {
     }
 
     private static func breach(_ outcome: CurlOutcome) -> Failure {
-        let sentence = "the server broke the rules of HTTP/2, and its connection was closed"
+        let closed = "and its connection was closed"
+        let broken = "the server broke the rules of HTTP/2"
         // For the others curl has words of a connection that was lost.
-        return Failure(
-            .protocolError, outcome.code == CURLE_RECV_ERROR ? "\(sentence): \(words(outcome))" : sentence)
+        let sentence =
+            switch outcome.code {
+            case CURLE_RECV_ERROR: "\(broken), \(closed): \(words(outcome))"
+            case CURLE_SEND_ERROR: "\(broken): it takes no answers to what it asks in them, \(closed)"
+            // nghttp2 does not tell them apart.
+            case _ where !outcome.hasHead: "\(broken), or sent a field of more than 64 KiB, \(closed)"
+            default: "\(broken), \(closed)"
+            }
+        return Failure(.protocolError, sentence)
     }
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says

@@ -232,11 +232,13 @@ final class CurlTransfer: LingeringStream {
         }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
         var failure = CurlErrors.failure(outcome(code))
-        if failure.code == .tlsFailed, connection == .unshared, !needsHTTP1 {
-            // The server had taken connections before, and none like the last one.
+        if connection == .unshared, !needsHTTP1, parser.bytes == 0,
+            [.tlsFailed, .protocolError].contains(failure.code)
+        {
+            // The server had taken connections before, and none like the last one; or it says nothing of HTTP/1.1 on it.
+            let what = failure.code == .tlsFailed ? "refused another connection, of" : "does not speak"
             failure.code = .connectionLost
-            failure.message =
-                "the server did not answer, and refused another connection, of HTTP/1.1: \(failure.message)"
+            failure.message = "the server did not answer, and \(what) HTTP/1.1: \(failure.message)"
         }
         if failure.code == .tlsFailed, !isConnected {
             failure.message = options.namingFiles(in: failure.message)
@@ -350,6 +352,7 @@ final class CurlTransfer: LingeringStream {
     private func loss(_ code: CURLcode) -> RetryRules.Loss? {
         guard let handle else { return nil }
         if handle.isTurnedAway || CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
+        if isHTTP2, isEndedByItself(code) { return nil }
         // Where a connection was used before, the server may have sent more than it had announced, which has spoilt it for
         // whoever came next; or it had broken down without a word to curl; or what broke the rules was for somebody else.
         if handle.newConnections == 0 {
@@ -358,6 +361,16 @@ final class CurlTransfer: LingeringStream {
         if isHTTP2, CurlErrors.isReset(code, handle.errorMessage) { return .lost }
         // In HTTP/2 most often a GOAWAY that does not count its stream.
         return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome(code)) ? .lost : nil
+    }
+
+    /// A flood is nobody else's on any connection; too large a header is this one's where it was alone.
+    private func isEndedByItself(_ code: CURLcode) -> Bool {
+        let outcome = outcome(code)
+        return switch CurlErrors.excess(code, outcome.message) {
+        case .flood: true
+        case .header: !outcome.isShared
+        case nil: false
+        }
     }
 
     private static var endsOfSpoiltConnections: [CURLcode] {
@@ -450,6 +463,12 @@ final class CurlTransfer: LingeringStream {
     /// turn, and at last one of its own: four times in all.
     private var stopsRepetition: Bool {
         guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection != .unshared else { return false }
+        if isHTTP2, let words = handle?.errorMessage, CurlErrors.excess(CURLE_RECV_ERROR, words) == .flood {
+            // A server that floods its connection is not asked again.
+            ownFailure = CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: words, isHTTP2: true))
+            abandon()
+            return true
+        }
         guard RetryRules.maySendAgain(request.method, inHTTP2: isHTTP2, after: .repeated, hasAnswer: false) else {
             ownFailure = Failure(
                 .connectionLost,

@@ -70,6 +70,12 @@ struct HeaderBudget {
         return refusal(part, "a line of more than \(maximumBytes) bytes\(place)")
     }
 
+    /// For fields of HTTP/2 that a library has refused. `isShared`: they may be those of another response on the connection.
+    static func unseenHeader(_ part: Part, _ cause: String, isShared: Bool) -> Failure {
+        guard isShared else { return refusal(part, cause) }
+        return Failure(.headerLimit, "a response's header on this connection went over a limit: \(cause)")
+    }
+
     private static func refusal(_ part: Part, _ cause: String) -> Failure {
         Failure(.headerLimit, "\(part.rawValue) went over a limit: \(cause)")
     }

@@ -54,8 +54,10 @@ class Answer:
     neighbour   seconds of CPU that a picture of another server waits for meanwhile, at most
     options  of the request: see client.c
     before   True, False: a picture of the same server is asked for first, or not; None: by chance
+    asked    how often the server may be asked for the answer; None: as often as one likes
+    is_deaf  the server does not take what the client says while the answer is sent
     check    a request for /check/NAME comes afterwards, and this says whether it is as it must be
-    says     what the message holds
+    says     what the message holds; by protocol, where they differ
     again    the code of a second request, with the option `again`
     cache    off, memory or disk; several; None: each
     stored   what a look-up in the cache may end with, besides the code and NOT_CACHED
@@ -70,22 +72,29 @@ class Answer:
                  before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False,
                  cache=None,
                  stored=(), neighbour=0.1, host=None, greeting=None, environment=None,
-                 pieces=None, again=None, site=None, crowd=0, partitions=False):
+                 pieces=None, again=None, site=None, crowd=0, partitions=False,
+                 asked=None, is_deaf=False):
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end
         self.codes = {protocol: self._codes(code, protocol) for protocol in protocols}
         self.others = {}
         self.cpu, self.memory, self.within, self.limit, self.neighbour = cpu, memory, within, limit, neighbour
         self.options = dict({"idle_timeout_ms": 2000}, **(options or {}))
-        self.before, self.check, self.says = before, check, (says,) if isinstance(says, str) else says
+        self.before, self.check = before, check
+        self.says = says if isinstance(says, dict) else {"else": says}
         self.width, self.length, self.notes, self.status = width, length, notes, status
         self.is_flood, self.host, self.greeting = is_flood, host, greeting
         self.caches, self.stored = (cache,) if isinstance(cache, str) else cache, self._codes(stored, None)
         self.environment, self.pieces = environment or {}, pieces
         self.site = site
         self.crowd, self.partitions = crowd, partitions
+        self.asked, self.is_deaf = asked, is_deaf
         self.again = again and self._codes(again, None)
         ROWS[name] = self
+
+    def words(self, protocol):
+        words = self.says.get(protocol, self.says.get("else"))
+        return (words,) if isinstance(words, str) else words
 
     def allow(self, codes, protocols=None):
         """These may come out, too; the message is then that of who has decided so."""

@@ -4,6 +4,7 @@ no server says must be said.
   /good            a harmless picture, and the connection stays
   /hostile/NAME    the answer; ?pieces=one, bytes or random, and &seed=
   /check/NAME      the harmless picture if the request is what the row wants to see, else 500
+  /asked           how often a hostile answer was asked for since this was asked last
 """
 import random
 import re
@@ -29,7 +30,7 @@ MANY = 4096  # bytes: what follows comes in larger pieces
 
 class Server:
     def __init__(self, certificate=None, key=None):
-        self.origins, self.listeners = {}, []
+        self.origins, self.listeners, self.asked = {}, [], 0
         for protocol in answer.EACH if certificate else (answer.HTTP1,):
             listener = socket.create_server(("127.0.0.1", 0), backlog=64)
             scheme = "http" if protocol == answer.HTTP1 else "https"
@@ -86,6 +87,12 @@ class Channel:
     def __init__(self, connection):
         self.connection = connection
         self.unread = b""
+        self.is_deaf = False
+
+    def stop_listening(self):
+        """What the client says while something is sent is not taken, and soon it can say no more."""
+        self.is_deaf = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
     def send(self, data, pieces, seed, seconds=FLOOD_SECONDS):
         if isinstance(data, bytes):
@@ -122,7 +129,7 @@ class Channel:
 
     def drain(self):
         """What the client says meanwhile must not be what it waits for. The last of it is kept: requests are not long."""
-        while select.select([self.connection], [], [], 0)[0]:
+        while not self.is_deaf and select.select([self.connection], [], [], 0)[0]:
             data = self.connection.recv(65536)
             if not data:
                 raise OSError("the client has closed")
@@ -160,10 +167,17 @@ class Connection:
         if request.kind == "good" or request.kind == "check" and row.check(request):
             self.connection.sendall(self.good(request))
             return True
+        if request.kind == "asked":
+            text, self.server.asked = b"%d" % self.server.asked, 0
+            self.connection.sendall(wire.head(("Content-Length", len(text))) + text)
+            return True
         if request.kind != "hostile" or not row:
             self.connection.sendall(self.refusal(request))
             return True
+        self.server.asked += 1
         seconds = FLOOD_SECONDS
+        if row.is_deaf:
+            self.channel.stop_listening()
         if row.crowd:
             seconds = CROWD_SECONDS
             self.connection.settimeout(seconds)

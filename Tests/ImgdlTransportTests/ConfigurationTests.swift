@@ -259,6 +259,21 @@ final class ConfigurationTests: XCTestCase {
                 + "must be closed",
             isHTTP2: true, secureEnd: CCURL_SECURE_LEFT)
         XCTAssertEqual(CurlErrors.failure(flooded).code, .protocolError)
+        // One whose server takes no answers: then libcurl cannot send them, and has no words for that.
+        var unanswered = CurlOutcome(
+            code: CURLE_SEND_ERROR, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_OPEN)
+        XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
+        XCTAssertTrue(CurlErrors.failure(unanswered).message.contains("it takes no answers"))
+        for change in [
+            { $0.secureEnd = CCURL_SECURE_ENDED }, { $0.isHTTP2 = false }, { $0.systemError = EPIPE },
+            { $0.message = "Send failure: Broken pipe" },
+        ] as [(inout CurlOutcome) -> Void] {
+            var other = unanswered
+            change(&other)
+            XCTAssertEqual(CurlErrors.failure(other).code, .connectionLost, other.message)
+        }
+        unanswered.hasHead = true
+        XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
         // One that was reset, which leaves nothing of a connection that takes no more.
         for hasHead in [false, true] {
             var reset = CurlOutcome(
@@ -280,6 +295,30 @@ final class ConfigurationTests: XCTestCase {
             let failure = CurlErrors.failure(outcome)
             XCTAssertEqual(failure.code, .connectionLost, method)
             XCTAssertEqual(failure.message.contains("\(method) is not sent again"), isSaid, failure.message)
+        }
+    }
+
+    /// libcurl and nghttp2 have bounds of their own over HTTP/2, and end the connection.
+    func testHeadersThatALibraryRefuses() {
+        let words = "h2_process_pending_input: nghttp2_session_mem_recv() returned"
+        let table = [
+            ("\(words) -902:The user callback function failed", "more than 128 KiB at once"),
+            ("\(words) -905:Too many CONTINUATION frames following a HEADER frame", "more frames of HTTP/2"),
+        ]
+        for (message, cause) in table {
+            for (part, isShared) in [(HeaderBudget.Part.header, false), (.trailers, false), (.header, true)] {
+                var outcome = CurlOutcome(
+                    code: CURLE_RECV_ERROR, message: message, headerPart: part, isHTTP2: true, isShared: isShared,
+                    secureEnd: CCURL_SECURE_OPEN)
+                let failure = CurlErrors.failure(outcome)
+                XCTAssertEqual(failure.code, .headerLimit)
+                XCTAssertTrue(failure.message.contains(cause), failure.message)
+                XCTAssertTrue(
+                    failure.message.hasPrefix(isShared ? "a response's header on this connection" : part.rawValue),
+                    failure.message)
+                outcome.isHTTP2 = false
+                XCTAssertNotEqual(CurlErrors.failure(outcome).code, .headerLimit)
+            }
         }
     }
 

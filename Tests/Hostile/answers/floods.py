@@ -86,6 +86,11 @@ flood("pings-behind-answer", lambda stream: frame(PING, 0, 0, bytes(8)),
 flood("empty-data-then-answer", lambda stream: frame(DATA, 0, stream), first=lambda stream: header_frames(stream,
     STATUS) +
       data_frames(stream, PICTURE, False))
+# What has to be answered, where nobody takes the answers: a server that does so is not asked again.
+for name, part in {"pings": frame(PING, 0, 0, bytes(8)), "settings": settings()}.items():
+    flood(f"{name}-before-head", lambda stream, part=part: part, code=QUIET, asked=1, **NOTHING)
+    for place, first in (("before-head", NOTHING), ("behind-head", {})):
+        flood(f"{name}-{place}-unanswered", lambda stream, part=part: part, code=QUIET, asked=1, is_deaf=True, **first)
 for name, part in {"pings": frame(PING, 0, 0, bytes(8)), "settings": settings(),
     "window-updates": window_update(0, 1)}.items():
     greeting(f"flood-greeting-{name}", lambda part=part: (settings() if not at else part * 60000 for at in range(
