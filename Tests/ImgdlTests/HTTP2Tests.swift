@@ -394,7 +394,8 @@ final class HTTP2Tests: XCTestCase {
                 try exchange.send(status: 200)
                 try exchange.send(body: part)
                 try exchange.wait("flood \(round)")
-                for _ in 0..<4 { try exchange.send(body: [UInt8](repeating: 0, count: 64 * 1024)) }
+                // A little more than may be read: what comes behind a reset is for nobody, and takes a debug build long.
+                for _ in 0..<2 { try exchange.send(body: [UInt8](repeating: 0, count: 48 * 1024)) }
                 try exchange.wait("never")
             }
             let downloads = (0..<90).map { start("/\(round)/\($0).jpg") }
