@@ -594,7 +594,7 @@ typedef uint32_t imgdl_event_mask;
 enum {
     IMGDL_EVENT_STARTED = 1u << 0,  /* the transfer leaves the queue; received 0, expected -1                         */
     IMGDL_EVENT_RESPONSE = 1u << 1, /* response is set; received 0, expected known if the server said it. Again with   */
-                                    /* each attempt that is answered                                                 */
+                                    /* each attempt that is answered; a busy executor may leave earlier ones out      */
     IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes. Again likewise     */
     IMGDL_EVENT_PROGRESS = 1u << 3, /* received and expected; begins with the first bytes of the body                 */
     IMGDL_EVENT_PARTIAL = 1u << 4,  /* image is set: the picture so far                                               */
