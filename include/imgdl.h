@@ -1551,7 +1551,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            does wait for the disk. Cancelling ends it, no timeout does. What comes while 32 MiB wait to be written, has waited
  *            for 0.3 seconds with 256 others behind it, or has no room within max_bytes, is not stored: it is counted
  *            (not_stored), and an event says so (NOT_STORED), once a second at most. So is what comes while another program reads
- *            the index in one transaction for long, once its log is full, or has been writing to it for more than five seconds.
+ *            the index in one transaction for long, once its log is full, or has been writing to it for more than five seconds,
+ *            and what came before another program put another key into the directory.
  *            Removals do not wait behind bodies, and have room in the log for longer; should 8 MiB of removals wait, all that is
  *            stored is removed.
  * Failures   A disk that is full, read-only or broken, or an index that another program has been writing to for half a minute,
@@ -1571,8 +1572,9 @@ enum {
                                  /* the index for half a minute: nothing is stored until it works again              */
     IMGDL_CACHE_WRITABLE = 3,    /* it works again                                                                   */
     IMGDL_CACHE_NOT_STORED = 4   /* answers were not stored: the disk takes them slower than they come, max_bytes    */
-                                 /* has no room for them, another program keeps reading the index or writing to it,  */
-                                 /* or the cache was closed before; the message says how many                        */
+                                 /* has no room for them, another program keeps reading the index or writing to it   */
+                                 /* or has replaced the directory's key, or the cache was closed before; the message */
+                                 /* says how many                                                                    */
 };
 
 typedef struct imgdl_cache_event {
@@ -1681,7 +1683,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
  *  as above, also, once, when something that came since the last flush could not be stored, as where somebody has taken its
- *  file away or the index turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. What had no room within
+ *  file away or replaced the directory's key, or the index turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. What had no room within
  *  max_bytes, or came faster than the disk takes it, is no error here: not_stored counts it. A disk that has failed is tried
  *  again before. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);

@@ -59,7 +59,7 @@ package final class Cache: Store, @unchecked Sendable {
             // The writer tries both again, and says what is wrong.
             try? folder.make()
             key = FolderKey()
-            _ = try? key.join(folder.key)
+            _ = try? key.join(folder.key, on: tuning.disk)
             disk = try DiskStore(
                 folder: folder, key: key, configuration: configuration, clock: clock, tuning: tuning, changes: changes,
                 memory: memory,
@@ -152,6 +152,7 @@ package final class Cache: Store, @unchecked Sendable {
     }
 
     package func digest(_ message: ContextMessage) -> ContextDigest { key.digest(message) }
+    package var keyNumber: UInt64 { key.number }
 
     package func count(_ outcome: StoreOutcome) {
         if isForked { return }

@@ -85,18 +85,32 @@ final class DeadWriterTests: StoreTestCase {
         cache.close()
     }
 
+    /// Its folder cannot be opened: the file goes later.
+    func testABodyThatIsRemovedWithoutDescriptorsGoesLater() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        try cache.flush()
+        try cache.finishBackgroundWork()
+        try withDescriptors(0) { try cache.removeAndWait(key: "k") }
+        XCTAssertEqual(files.count, 1)
+        try cache.finishBackgroundWork()
+        XCTAssertEqual(files, [])
+        cache.close()
+        XCTAssertEqual(log.all, [])
+    }
+
     func testADeadWriterThatSomebodyElseCleansUpAfterIsLeftToThem() throws {
         mkdir(path, 0o700)
         let folder = Folder(path: path)
-        mkdir(folder.writers, 0o700)
-        mkdir(folder.writers + "/dead", 0o700)
+        mkdir(folder.writers.description, 0o700)
+        mkdir(folder.writers.description + "/dead", 0o700)
         XCTAssertEqual(try WriterFolder.dead(in: folder), ["dead"])
         let other = try XCTUnwrap(try WriterFolder.claim("dead", in: folder))
         XCTAssertEqual(try WriterFolder.dead(in: folder), [])
         XCTAssertNil(try WriterFolder.claim("dead", in: folder))
         try other.remove()
         XCTAssertNil(try WriterFolder.claim("dead", in: folder), "it is gone")
-        mkdir(folder.writers + "/dead", 0o700)
+        mkdir(folder.writers.description + "/dead", 0o700)
         try withDescriptors(0) {
             XCTAssertThrowsError(try WriterFolder.dead(in: folder))
             XCTAssertThrowsError(try WriterFolder.claim("dead", in: folder))

@@ -68,7 +68,7 @@ final class FolderTests: StoreTestCase {
         mkdir(path, 0o700)
         let folder = Folder(path: path)
         XCTAssertThrowsError(try WriterFolder.make(in: folder), "a folder that is not there is told")
-        mkdir(folder.writers, 0o700)
+        mkdir(folder.writers.description, 0o700)
         let isDone = Atomic(false)
         let cleaners = try (0..<2).map { _ in
             try ImgdlCore.Thread.start(name: "cleaner") {
@@ -81,12 +81,12 @@ final class FolderTests: StoreTestCase {
         }
         for _ in 0..<2_000 {
             let own = try WriterFolder.make(in: folder)
-            XCTAssertEqual(access(own.path, F_OK), 0)
+            XCTAssertEqual(access(own.path.description, F_OK), 0)
             try own.remove()
         }
         isDone.store(true, ordering: .relaxed)
         for thread in cleaners { thread.join() }
-        XCTAssertEqual(Folder.names(in: folder.writers), [])
+        XCTAssertEqual(Folder.names(in: folder.writers.description), [])
     }
 
     func testAFolderThatOthersMayWriteIsNotUsedNorChanged() throws {
@@ -216,7 +216,7 @@ final class FolderTests: StoreTestCase {
             write([1], to: precious)
             if name == "bodies-1/shards" {
                 mkdir(path + "/bodies-1", 0o700)
-                for shard in 0..<Folder.shardCount { symlink(outside, Folder(path: path).shard(shard)) }
+                for shard in 0..<Folder.shardCount { symlink(outside, Folder(path: path).shard(shard).description) }
             } else {
                 symlink(outside, "\(path)/\(name)")
             }
@@ -231,6 +231,147 @@ final class FolderTests: StoreTestCase {
             removeFolder(path)
             removeFolder(outside)
         }
+    }
+
+    /// What somebody puts there while the cache is open: it goes, and a folder takes its place.
+    func testALinkThatTakesAFoldersPlaceMeanwhileIsNotFollowed() throws {
+        for place in ["bodies-1", "shard", "writers-1", "writer"] {
+            for isMoved in [true, false] {
+                try checkLink(inPlaceOf: place, isMoved: isMoved, "\(place), \(isMoved ? "moved away" : "removed")")
+            }
+        }
+    }
+
+    private func checkLink(inPlaceOf place: String, isMoved: Bool, _ label: String) throws {
+        let outside = String(path.dropLast("/cache".count)) + "/outside"
+        let moved = outside + "-moved"
+        let cache = try open()
+        cache.put("old", bytes(100))
+        try cache.flush()
+        let body = try XCTUnwrap(files.first).split(separator: "/").map(String.init)
+        let shard = body[body.count - 2]
+        let writer = try XCTUnwrap(Folder.names(in: "\(path)/writers-1").first)
+        let name = ["shard": "\(path)/bodies-1/\(shard)", "writer": "\(path)/writers-1/\(writer)"][place]
+        let inTheWay = name ?? "\(path)/\(place)"
+        // Under each name that may be looked for lies what is looked for.
+        for folder in [outside, "\(outside)/\(shard)", "\(outside)/\(writer)", "\(outside)/00ff"] {
+            mkdir(folder, 0o700)
+            write(bytes(100), to: "\(folder)/\(body[body.count - 1])")
+            write([1], to: "\(folder)/00000000000000aa")
+        }
+        let before = tree(outside)
+        if isMoved { XCTAssertEqual(rename(inTheWay, moved), 0) } else { removeFolder(inTheWay) }
+        XCTAssertEqual(symlink(outside, inTheWay), 0)
+
+        cache.releaseMemory()
+        let isBody = place == "bodies-1" || place == "shard"
+        XCTAssertEqual(cache.wait("old")?.bytes, isBody ? nil : bytes(100), label)
+        XCTAssertEqual(tree(outside), before, "\(label): read")
+        // Up to the next number that goes into the same shard.
+        for _ in 1..<(Folder.shardCount << 6) { cache.write("skipped", response())?.abandon() }
+        cache.put("k", bytes(100, seed: 2))
+        try cache.flush()
+        cache.releaseMemory()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(100, seed: 2), label)
+        XCTAssertEqual(tree(outside), before, "\(label): written")
+        if place != "writer" { XCTAssertEqual(mode(inTheWay), 0o700, label) }
+        XCTAssertEqual(mode(inTheWay) & UInt32(S_IFLNK), 0, label)
+        cache.put("l", bytes(100, seed: 3))
+        try cache.flush()
+        try cache.removeAndWait(key: "l")
+        try cache.clear()
+        try cache.finishBackgroundWork()
+        cache.close()
+        XCTAssertEqual(tree(outside), before, "\(label): removed")
+        XCTAssertEqual(log.all, [], label)
+        for folder in [path, moved, outside] { removeFolder(folder) }
+    }
+
+    /// Whoever removes, and whoever looks for what has no entry, finds it.
+    func testNothingIsRemovedThroughALinkThatCameMeanwhile() throws {
+        let outside = String(path.dropLast("/cache".count)) + "/outside"
+        let actions: [(String, (Cache) throws -> Void)] = [
+            ("one", { try $0.removeAndWait(key: "k") }), ("all", { try $0.clear() }),
+            (
+                "old ones",
+                { [clock] cache in
+                    clock.advance(seconds: 10)
+                    try cache.removeOlder(than: 5)
+                }
+            ),
+            (
+                "orphans",
+                { cache in
+                    try cache.clear()
+                    try cache.finishBackgroundWork()
+                }
+            ),
+        ]
+        for place in ["bodies-1", "shard"] {
+            for (name, action) in actions {
+                let cache = try open()
+                cache.put("k", bytes(100))
+                try cache.flush()
+                let body = try XCTUnwrap(files.first).split(separator: "/").map(String.init)
+                let shard = "\(path)/bodies-1/\(body[body.count - 2])"
+                for folder in [outside, "\(outside)/\(body[body.count - 2])"] {
+                    mkdir(folder, 0o700)
+                    write([1], to: "\(folder)/\(body[body.count - 1])")
+                    write([1], to: "\(folder)/00000000000000aa")
+                }
+                let before = tree(outside)
+                let inTheWay = place == "shard" ? shard : "\(path)/\(place)"
+                removeFolder(inTheWay)
+                symlink(outside, inTheWay)
+                try action(cache)
+                cache.close()
+                XCTAssertEqual(tree(outside), before, "\(place), \(name)")
+                removeFolder(path)
+                removeFolder(outside)
+            }
+        }
+    }
+
+    /// Names and contents of all that lies in it.
+    private func tree(_ folder: String) -> [String: [UInt8]] {
+        var tree: [String: [UInt8]] = [:]
+        for name in Folder.names(in: folder) {
+            let inner = "\(folder)/\(name)"
+            var status = stat()
+            lstat(inner, &status)
+            tree[inner] = status.st_mode & S_IFMT == S_IFREG ? read(inner) : []
+            if status.st_mode & S_IFMT == S_IFDIR { tree.merge(self.tree(inner)) { $1 } }
+        }
+        return tree
+    }
+
+    /// The reading connection opens what has the name now.
+    func testAnIndexThatBecomesALinkIsNotRead() throws {
+        let outside = String(path.dropLast("/cache".count)) + "/outside"
+        configuration.directory = outside
+        var cache = try open()
+        cache.put("k", bytes(100, seed: 2))
+        try cache.flush()
+        cache.close()
+        configuration.directory = path
+        cache = try open()
+        cache.put("l", bytes(100))
+        try cache.flush()
+        let before = tree(outside)
+        for end in ["-wal", "-shm"] { rename("\(path)/index-1.sqlite\(end)", "\(path)/gone\(end)") }
+        rename("\(path)/index-1.sqlite", "\(path)/gone")
+        symlink("\(outside)/index-1.sqlite", "\(path)/index-1.sqlite")
+        cache.releaseMemory()
+        for _ in 0..<3 {
+            let found = cache.wait("k") { $0.isEmpty ? .nothing : .entry(0, withBody: false) }
+            XCTAssertNil(found, "of the other index")
+        }
+        XCTAssertEqual(tree(outside), before)
+        cache.put("m", bytes(100))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("m")?.bytes, bytes(100))
+        XCTAssertEqual(tree(outside), before)
+        cache.close()
     }
 
     func testABodyThatIsAPipeOrADeviceIsDamaged() throws {

@@ -1,3 +1,4 @@
+import ImgdlCache
 import XCTest
 
 @testable import ImgdlCore
@@ -29,6 +30,28 @@ final class HitTests: CachingTestCase {
         XCTAssertEqual(result.metrics.transfer, 0)
         XCTAssertEqual(result.metrics.bodyBytes, 2500)
         XCTAssertEqual(downloader.statistics.read { [$0.transfers, $0.cached] }, [1, 1])
+    }
+
+    /// It told contexts apart by the one of before: what it had found out about requests holds no longer.
+    func testWhatIsStoredAfterAnotherProgramsKeyHasComeIsFoundByTheNext() throws {
+        try open(onDisk: true) { _ in }
+        serve([("Cache-Control", "max-age=60")])
+        let profile = TransferRequest.Profile(
+            method: "GET", fields: [], body: nil, identity: RequestIdentity(credential: nil, usesCookies: false),
+            followsRedirects: true, cacheMode: .use, staleLimit: .none, hooks: nil)
+        _ = try end(start("/a", profile: profile))
+        try store.cache.flush()
+        let directory = try XCTUnwrap(directory)
+        XCTAssertEqual(unlink(directory + "/key"), 0)
+        var other = CacheConfiguration()
+        other.directory = directory
+        try Cache(other, clock: clock) { _ in }.close()
+        try store.cache.flush()
+        _ = try end(start("/b", profile: profile))
+        XCTAssertEqual(try end(start("/b", profile: profile)).outcome, .hit)
+        try reopen()
+        XCTAssertEqual(try get("/b", .only).bytes, bytes)
+        XCTAssertEqual(try get("/a", .only).failure?.code, .notCached)
     }
 
     /// What is known of the latest kinds of request holds none of them: the host waits for its hooks' destructor.

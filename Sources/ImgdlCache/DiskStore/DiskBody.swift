@@ -5,7 +5,7 @@ final class DiskBody: @unchecked Sendable {
     enum State {
         case writing
         /// In a file, which is in the writer's folder until it gets its last name, just before the index knows it.
-        case written(checksum: Int64, path: String)
+        case written(checksum: Int64, path: InnerPath?)
         case failed
     }
 
@@ -63,7 +63,7 @@ final class DiskBody: @unchecked Sendable {
 struct OpenBody {
     /// nil: closed, since it is whole.
     var descriptor: Int32?
-    let path: String
+    let path: InnerPath
     let checksum: Checksum
     var length: Int64 = 0
     /// It has its last name.

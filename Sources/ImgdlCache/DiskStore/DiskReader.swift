@@ -157,7 +157,7 @@ final class DiskReader {
         case .failed: return .gone
         case .written(let checksum, let path):
             // It may be getting its last name now.
-            for path in [path, store.folder.body(body.id)] {
+            for path in [path, store.folder.body(body.id)].compactMap({ $0 }) {
                 if case .whole(let slices) = BodyFile.read(path, length: length, checksum: checksum) {
                     return .whole(slices)
                 }

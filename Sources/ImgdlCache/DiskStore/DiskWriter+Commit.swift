@@ -38,6 +38,8 @@ extension DiskWriter {
             return .isDone
         }
         do throws(DiskError) {
+            if batch.hasBodies { try settleKey() }
+            giveUpThoseOfOtherKeys()
             guard try publish() else { return wait(uses, "another process cleans up") }
         } catch {
             fail(error.failure)
@@ -145,7 +147,7 @@ extension DiskWriter {
             guard var file = body.file else { continue }
             if file.isPublished {
                 // While others wrote, somebody may have taken it away.
-                if access(folder.body(body.id), F_OK) != 0 { giveUp(body, .failure, Self.taken(file)) }
+                if try folder.body(body.id).status() == nil { giveUp(body, .failure, Self.taken(file)) }
                 continue
             }
             let shard = folder.shard(of: body.id)
@@ -154,7 +156,7 @@ extension DiskWriter {
             } catch {
                 guard error.isMissing else { throw error }
                 // Its folder is not there; or the file itself is not, since all of them were taken away.
-                guard access(file.path, F_OK) == 0 else {
+                guard try file.path.status() != nil else {
                     giveUp(body, .failure, Self.taken(file))
                     continue
                 }
@@ -276,12 +278,24 @@ extension DiskWriter {
     /// Entries that the index knows no more.
     func discard(_ ids: [EntryID]) {
         store.changes.tell(ids)
-        for id in ids {
-            unsynced.remove(id)
-            unlink(folder.body(id))
-        }
+        for id in ids { unsynced.remove(id) }
+        removeFiles(of: ids)
         store.memory.remove(ids)
         store.images?.remove(ids)
+    }
+
+    /// The index does not know them. Where there is no descriptor for that now, they are found later.
+    func removeFiles(of ids: [EntryID]) {
+        // Folder by folder, each of which is opened once.
+        for (shard, ids) in Dictionary(grouping: ids, by: folder.shard(of:)) {
+            do throws(DiskError) {
+                try folder.shard(shard).enter { shard in for id in ids { unlinkat(shard, Folder.name(of: id), 0) } }
+            } catch {
+                if error.isExhaustion, orphans == nil { orphans = OrphanSearch([]) }
+                // A link has come in its place.
+                if error.number == ENOTDIR { try? folder.makeShard(shard) }
+            }
+        }
     }
 
     /// Bodies cannot be stored. `failure`: as of `giveUp`.
@@ -320,11 +334,12 @@ extension DiskWriter {
     /// A file of some size, and what was removed meanwhile, tell whether it works.
     func tryAgain() {
         guard hasFailed else { return }
-        if index == nil || isReadOnly || index?.database.hasMoved ?? false || !hasWriterFolder {
+        if index == nil || isReadOnly || index?.database.hasMoved ?? false || isWriterFolderGone {
             reopen()
             guard index != nil, !isReadOnly else { return }
         }
         do throws(DiskError) {
+            try settleKey()
             try probe()
         } catch {
             return fail(error.failure)
@@ -352,16 +367,14 @@ extension DiskWriter {
         store.withState { $0.retryTime = time }
     }
 
-    var hasWriterFolder: Bool { access(writerFolder?.path ?? "", F_OK) == 0 }
+    var isWriterFolderGone: Bool { writerFolder?.isGone ?? true }
 
     private func probe() throws(DiskError) {
-        guard let path = writerFolder?.body(EntryID(rawValue: 0)) else { throw DiskError("make a body", ENOENT) }
+        let (id, otherID) = (EntryID(rawValue: 0), EntryID(rawValue: 1))
+        guard let writer = writerFolder else { throw DiskError("make a body", ENOENT) }
+        let path = writer.body(id)
         let descriptor = try tuning.disk.create(path)
-        let other = "\(path)-"
-        defer {
-            unlink(path)
-            unlink(other)
-        }
+        defer { for id in [id, otherID] { writer.removeBody(id) } }
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
         defer { bytes.deallocate() }
         bytes.initializeMemory(as: UInt8.self, repeating: 0)
@@ -371,7 +384,7 @@ extension DiskWriter {
         try tuning.disk.close(descriptor, path)
         try written.get()
         try tuning.disk.synchronize(path)
-        try tuning.disk.rename(path, other)
+        try tuning.disk.rename(path, writer.body(otherID))
     }
 
     /// Others may hold it.

@@ -23,8 +23,8 @@ extension DiskWriter {
         }
         do throws(DiskError) {
             try folder.make()
-            if try store.key.join(folder.key) { forgetOwnMemory() }
-            if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true {
+            try settleKey()
+            if isWriterFolderGone {
                 writerFolder = try WriterFolder.make(in: folder)
             }
         } catch {
@@ -73,6 +73,32 @@ extension DiskWriter {
             state.isIndexReadOnly = isReadOnly
             state.isWritable = !hasFailed
         }
+    }
+
+    /// Contexts are told apart by the key in the folder: it is put back where it has gone, and another program's is taken.
+    /// Throws where there is none that can be used: what is stored then nobody finds.
+    func settleKey() throws(DiskError) {
+        guard try store.key.join(folder.key, on: tuning.disk) else { return }
+        forgetOwnMemory()
+        if unsynced.count > 0 { unreported = otherKey }
+    }
+
+    private var otherKey: Failure {
+        Failure(.diskFailed, "\(folder.key): another program has put another one in its place")
+    }
+
+    /// Bodies that wait, of requests that were sent while there was another key: nobody would find them.
+    func giveUpThoseOfOtherKeys() {
+        let number = store.key.number
+        for body in batch.bodies where body.isWritten && !body.response.context.isOfKey(number) {
+            giveUp(body, .otherKey, otherKey)
+        }
+    }
+
+    /// Where nothing else is wrong: nobody may have stored anything since it has gone.
+    func checkKey() {
+        guard !hasFailed, let index, !index.database.hasMoved else { return }
+        do throws(DiskError) { try settleKey() } catch { fail(error.failure) }
     }
 
     /// Nothing can be written; what there is can be read.

@@ -1,3 +1,4 @@
+import CStore
 import Glibc
 import ImgdlCore
 
@@ -21,6 +22,7 @@ extension DiskWriter {
     func flush() -> Failure? {
         defer { unreported = nil }
         tryAgainNow()
+        checkKey()
         let failure = writeBatch()
         tellLosses()
         if let failure { return failure }
@@ -76,7 +78,7 @@ extension DiskWriter {
         // Another directory, or another's index, is left alone.
         guard !batch.isEmpty, !isReadOnly, let index, !index.database.hasMoved, folder.danger == nil else { return }
         removeBodies(index)
-        for case .update(let id, _) in batch.changes { unlink(folder.body(id)) }
+        for case .update(let id, _) in batch.changes { removeFiles(of: [id]) }
         // On a full disk there is room now.
         guard hasFailed else { return }
         do throws(DatabaseError) { try writeWaiting([:], to: index) } catch {}
@@ -87,7 +89,7 @@ extension DiskWriter {
         if let failure = writeRemovals() { return failure }
         let result = remove(
             freeing: { index in
-                for id in (try? index?.oldest(usedBefore: time)) ?? [] { unlink(self.folder.body(id)) }
+                self.removeFiles(of: (try? index?.oldest(usedBefore: time)) ?? [])
             },
             { (index) throws(DatabaseError) in try self.removeAll(index, .usedBefore(time)) })
         if result == nil { tryAgain() }
@@ -130,13 +132,16 @@ extension DiskWriter {
         for change in batch.changes {
             switch change {
             case .insert, .update: break
-            case .remove(let id), .removeDamaged(let id): unlink(folder.body(id))
+            case .remove(let id), .removeDamaged(let id): removeFiles(of: [id])
             case .removeKey(let key):
-                for row in (try? index?.rows(key, damaged: { _ in })) ?? [] { unlink(folder.body(row.entry.id)) }
+                removeFiles(of: ((try? index?.rows(key, damaged: { _ in })) ?? []).map(\.entry.id))
             case .clear:
                 for shard in 0..<Folder.shardCount {
-                    for name in Folder.names(in: folder.shard(shard)) where Folder.id(of: name) != nil {
-                        unlink("\(folder.shard(shard))/\(name)")
+                    try? folder.shard(shard).enter { (shard) throws(DiskError) in
+                        for name in try Folder.list(shard, ".", "read \(folder.bodies)")
+                        where Folder.id(of: name) != nil {
+                            unlinkat(shard, name, 0)
+                        }
                     }
                 }
             }
@@ -153,7 +158,7 @@ extension DiskWriter {
             defer { withExtendedLifetime(lock) {} }
             letGoOfIndex()
             // Whoever has them open would keep the room that they take; in the third others have their memory.
-            for end in ["", "-wal"] { truncate(folder.index + end, 0) }
+            for end in ["", "-wal"] { store_empty_file(folder.index + end) }
             for end in ["", "-wal", "-shm"] { unlink(folder.index + end) }
         } catch {
             return error.failure

@@ -137,7 +137,7 @@ extension DiskWriter {
         otherBytes = folder.bytesAside()
         try change(index, .changing) { (_) throws(DatabaseError) in
             // A writer has its folder before the index knows it.
-            try index.recount(writers: Set(Folder.names(in: folder.writers)))
+            try index.recount(writers: Set((try? Folder.list(folder.writers)) ?? []))
         }
         nextRecount = store.clock.now().advanced(byMilliseconds: Self.recountMilliseconds)
     }

@@ -78,6 +78,7 @@ final class DiskWriter {
             case .background: _ = backgroundStep()
             }
         }
+        checkKey()
         writeBatch()
         if !batch.isEmpty { retain(.closed) }
         tellLosses()
@@ -179,7 +180,7 @@ final class DiskWriter {
         guard !hasFailed else { return }
         if let file = body.file {
             if let descriptor = file.descriptor { Glibc.close(descriptor) }
-            unlink(file.path)
+            writerFolder?.removeBody(body.id)
             body.file = nil
         }
         commit()
@@ -201,9 +202,9 @@ final class DiskWriter {
         do throws(DiskError) {
             return try create(body, checksum)
         } catch {
-            guard error.isMissing, !hasWriterFolder else { throw error }
+            guard error.isMissing, isWriterFolderGone else { throw error }
         }
-        // Somebody has taken the folder away.
+        // Somebody has taken the folder away, or put something else in its place.
         reopen()
         return try create(body, checksum)
     }
@@ -235,7 +236,7 @@ final class DiskWriter {
             return store.withState { $0.queued.stores -= memory }
         }
         let waiting = store.withState { _ -> [Lookup] in
-            body.state = .written(checksum: body.file?.checksum.value ?? 0, path: body.file?.path ?? "")
+            body.state = .written(checksum: body.file?.checksum.value ?? 0, path: body.file?.path)
             body.slices = nil
             defer { body.waiting = [] }
             return body.waiting
@@ -284,7 +285,7 @@ final class DiskWriter {
         }
         if let file = body.file {
             if let descriptor = file.descriptor { Glibc.close(descriptor) }
-            unlink(file.isPublished ? folder.body(body.id) : file.path)
+            if file.isPublished { removeFiles(of: [body.id]) } else { writerFolder?.removeBody(body.id) }
             body.file = nil
         }
         ledger.giveBack(body.held)

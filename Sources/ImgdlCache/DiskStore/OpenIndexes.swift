@@ -51,7 +51,7 @@ final class OpenIndexes: @unchecked Sendable {
 
     private static func file(_ path: String) -> File? {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard lstat(path, &status) == 0 else { return nil }
         return File(device: UInt64(status.st_dev), number: UInt64(status.st_ino))
     }
 }

@@ -93,7 +93,15 @@ struct OrphanSearch {
         guard let lock else { return .occupied }
         defer { withExtendedLifetime(lock) {} }
         // While they were being listed some may have become known.
-        for id in unknown where try !index.contains(id) { unlink("\(folder.shard(shard))/\(Folder.name(of: id))") }
+        var orphans: [EntryID] = []
+        for id in unknown where try !index.contains(id) { orphans.append(id) }
+        do throws(DiskError) {
+            try folder.shard(shard).enter { shard in
+                for id in orphans { unlinkat(shard, Folder.name(of: id), 0) }
+            }
+        } catch {
+            if error.isExhaustion { return .exhausted }
+        }
         return .done
     }
 }

@@ -30,19 +30,19 @@ struct UnsyncedBodies {
     /// They and their names are on the disk for good.
     mutating func synchronize(in folder: Folder, on disk: any Disk) throws(DiskError) {
         if unknownCount > 0 || files.count > Self.maximumSingle {
-            try disk.synchronizeAll(folder.path)
+            try disk.synchronizeAll(InnerPath(folder.path))
         } else {
             for id in files { try Self.synchronize(folder.body(id), on: disk) }
             for shard in Set(files.map { folder.shard(of: $0) }) {
                 try Self.synchronize(folder.shard(shard), on: disk)
             }
-            try Self.synchronize(folder.path, on: disk)
+            try Self.synchronize(InnerPath(folder.path), on: disk)
         }
         self = UnsyncedBodies()
     }
 
     /// A file that is gone by now needs no sync.
-    private static func synchronize(_ path: String, on disk: any Disk) throws(DiskError) {
+    private static func synchronize(_ path: InnerPath, on disk: any Disk) throws(DiskError) {
         do throws(DiskError) {
             try disk.synchronize(path)
         } catch {

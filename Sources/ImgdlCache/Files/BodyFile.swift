@@ -12,12 +12,12 @@ enum BodyFile {
         case unreadable
     }
 
-    static func read(_ path: String, length: Int64, checksum: Int64) -> Content {
+    static func read(_ path: InnerPath, length: Int64, checksum: Int64) -> Content {
         let descriptor: Int32
         do throws(DiskError) {
             descriptor = try PlainFile.open(path, O_RDONLY)
         } catch {
-            return error.isMissing ? .missing : error.isNoFile || error.number == ENOTDIR ? .damaged : .unreadable
+            return error.isMissing ? .missing : error.isNoFile ? .damaged : .unreadable
         }
         defer { close(descriptor) }
         var status = stat()

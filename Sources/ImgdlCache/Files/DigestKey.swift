@@ -33,13 +33,8 @@ struct DigestKey: Equatable, Sendable {
     // MARK: The folder's
 
     /// nil: there is none that can be used. Throws where there is one that cannot be read now: what is stored needs it.
-    static func read(_ path: String) throws(DiskError) -> DigestKey? {
-        var status = stat()
-        guard lstat(path, &status) == 0 else {
-            if errno == ENOENT { return nil }
-            throw DiskError("look at \(path)")
-        }
-        guard isUsable(status) else { return nil }
+    static func read(_ path: InnerPath) throws(DiskError) -> DigestKey? {
+        guard let found = try path.status(), isUsable(found) else { return nil }
         let descriptor: Int32
         do throws(DiskError) {
             descriptor = try PlainFile.open(path, O_RDONLY)
@@ -49,6 +44,7 @@ struct DigestKey: Equatable, Sendable {
             throw error
         }
         defer { close(descriptor) }
+        var status = stat()
         var bytes = [UInt8](repeating: 0, count: byteCount)
         guard fstat(descriptor, &status) == 0 else { throw DiskError("read \(path)") }
         guard isUsable(status) else { return nil }
@@ -65,18 +61,52 @@ struct DigestKey: Equatable, Sendable {
     }
 
     /// Puts it where none is that can be used. Of several programs that do so at once, one is the first: gives that
-    /// one's. nil: the folder takes none. Throws as `read`.
-    func share(_ path: String) throws(DiskError) -> DigestKey? {
-        let temporary = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-        guard let descriptor = try? PlainFile.create(temporary, O_WRONLY) else { return try Self.read(path) }
-        let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
-        close(descriptor)
-        defer { unlink(temporary) }
-        guard isWritten else { return nil }
-        if link(temporary, path) == 0 { return self }
-        if let other = try Self.read(path) { return other }
-        // No key lies there; perhaps a folder.
-        rmdir(path)
-        return rename(temporary, path) == 0 ? self : nil
+    /// one's. Throws as `read`, and where the folder takes none.
+    func share(_ path: InnerPath, on disk: any Disk) throws(DiskError) -> DigestKey {
+        do throws(DiskError) {
+            return try put(path, on: disk)
+        } catch {
+            if let other = try Self.read(path) { return other }
+            throw DiskError("write \(path)", error.number)
+        }
     }
+
+    private func put(_ path: InnerPath, on disk: any Disk) throws(DiskError) -> DigestKey {
+        let temporary = path.beside("-\(Self.randomEnd())")
+        let descriptor = try disk.create(temporary)
+        defer { try? temporary.unlink() }
+        let written = Result { () throws(DiskError) in
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+            defer { memory.deallocate() }
+            memory.copyBytes(from: bytes)
+            try disk.write(descriptor, UnsafeRawBufferPointer(memory), temporary)
+            // Some file systems cannot and need not.
+            guard fsync(descriptor) == 0 || errno == EINVAL else { throw DiskError("sync \(temporary)") }
+        }
+        try disk.close(descriptor, temporary)
+        try written.get()
+        if try temporary.isLinked(to: path) { return self }
+        if let other = try Self.read(path) { return other }
+        // What lies there is no key.
+        try Self.setFolderAside(path)
+        try disk.rename(temporary, path)
+        return self
+    }
+
+    /// A folder that has the name, with all that somebody has put in it. A file goes by itself.
+    private static func setFolderAside(_ path: InnerPath) throws(DiskError) {
+        try path.reach { (folder, name) throws(DiskError) in
+            if unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOTDIR || errno == ENOENT { return }
+            // With the slash nothing but a folder is renamed, whatever another program has put there meanwhile.
+            let folderAlone = String(cString: name) + "/"
+            try path.beside(".aside-\(randomEnd())").reach { (asideFolder, aside) throws(DiskError) in
+                if renameat(folder, folderAlone, asideFolder, aside) == 0 || errno == ENOTDIR || errno == ENOENT {
+                    return
+                }
+                throw DiskError("rename \(path)")
+            }
+        }
+    }
+
+    private static func randomEnd() -> String { String(UInt64.random(in: .min ... .max), radix: 16) }
 }

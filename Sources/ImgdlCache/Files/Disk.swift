@@ -23,7 +23,8 @@ struct DiskError: Error, Equatable {
         return error
     }
 
-    var isMissing: Bool { number == ENOENT }
+    /// Also where a link or a file is in place of a folder on the way.
+    var isMissing: Bool { number == ENOENT || number == ENOTDIR }
     /// The process or the machine has no descriptor or memory left for it, which may soon be otherwise.
     var isExhaustion: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
     /// A link, a pipe, a device, a folder is where a file should be.
@@ -46,13 +47,13 @@ struct DiskError: Error, Equatable {
 /// What bodies need of the file system; tests have one that fails. Threads: any.
 protocol Disk: Sendable {
     /// A new file that nobody else may have: descriptor.
-    func create(_ path: String) throws(DiskError) -> Int32
-    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError)
+    func create(_ path: InnerPath) throws(DiskError) -> Int32
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: InnerPath) throws(DiskError)
     /// The file is whole.
-    func close(_ descriptor: Int32, _ path: String) throws(DiskError)
+    func close(_ descriptor: Int32, _ path: InnerPath) throws(DiskError)
     /// The bytes of a file, or the names in a folder, are on the disk for good.
-    func synchronize(_ path: String) throws(DiskError)
+    func synchronize(_ path: InnerPath) throws(DiskError)
     /// The same of all of the file system that the folder is on, other programs' files too.
-    func synchronizeAll(_ folder: String) throws(DiskError)
-    func rename(_ from: String, _ to: String) throws(DiskError)
+    func synchronizeAll(_ folder: InnerPath) throws(DiskError)
+    func rename(_ from: InnerPath, _ to: InnerPath) throws(DiskError)
 }

@@ -9,12 +9,22 @@ final class FileLock {
     let descriptor: Int32
     private let generation = ProcessGeneration.current
 
-    /// nil: somebody else has it. The file is made when it is not there, the folder is not.
-    init?(_ path: String, _ kind: Kind, isFolder: Bool = false) throws(DiskError) {
-        let descriptor =
-            isFolder
-            ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : try PlainFile.openOrCreate(path, O_RDWR)
-        guard descriptor >= 0 else { throw DiskError("open \(path)") }
+    /// nil: somebody else has it. The file is made when it is not there.
+    convenience init?(_ path: String, _ kind: Kind) throws(DiskError) {
+        try self.init(PlainFile.openOrCreate(path, O_RDWR), kind)
+    }
+
+    /// The same of a folder that is there.
+    convenience init?(folder: InnerPath, _ kind: Kind) throws(DiskError) {
+        let descriptor = try folder.reach { (parent, name) throws(DiskError) in
+            let descriptor = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else { throw DiskError("open \(folder)") }
+            return descriptor
+        }
+        self.init(descriptor, kind)
+    }
+
+    private init?(_ descriptor: Int32, _ kind: Kind) {
         guard flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
             close(descriptor)
             return nil

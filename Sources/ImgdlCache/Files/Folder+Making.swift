@@ -17,18 +17,25 @@ extension Folder {
         }
         try makeBodies()
         try Self.makeInnerFolder(writers)
+        try Self.removeOthers(in: writers) { UInt64($0, radix: 16) != nil }
     }
 
-    func makeBodies() throws(DiskError) {
+    private func makeBodies() throws(DiskError) {
         try Self.makeInnerFolder(bodies)
-        for name in Self.names(in: bodies) where name.utf8.count == 2 {
-            if !Self.isFolder("\(bodies)/\(name)") { unlink("\(bodies)/\(name)") }
+        try Self.removeOthers(in: bodies) { $0.utf8.count == 2 }
+    }
+
+    /// Those that are no folders: they have names that folders are to have.
+    private static func removeOthers(in path: InnerPath, _ isName: (String) -> Bool) throws(DiskError) {
+        for name in try list(path) where isName(name) {
+            let inner = path.appending(name)
+            if try !isFolder(inner) { try? inner.unlink() }
         }
     }
 
-    /// For bodies that get their last name; also where all of it has been taken away.
+    /// For bodies that get their last name; also where all of it has been taken away, or a link has come in its place.
     func makeShard(_ number: Int) throws(DiskError) {
-        if access(bodies, F_OK) != 0 { try makeBodies() }
+        if try !Self.isFolder(bodies) { try makeBodies() }
         try Self.makeInnerFolder(shard(number))
     }
 
@@ -45,15 +52,35 @@ extension Folder {
     }
 
     /// In the cache's own folder: a link is not followed, and what is no folder has no business there.
-    private static func makeInnerFolder(_ path: String) throws(DiskError) {
-        if !isFolder(path) { unlink(path) }
-        try makeFolder(path)
-        guard isFolder(path) else { throw .noFolder(path) }
+    private static func makeInnerFolder(_ path: InnerPath) throws(DiskError) {
+        if try isFolder(path) { return }
+        try? path.unlink()
+        do throws(DiskError) {
+            try makeNew(path)
+        } catch {
+            // Another program has made it.
+            guard error.number == EEXIST else { throw error }
+            if try !isFolder(path) { throw .noFolder(path.description) }
+        }
     }
 
-    private static func isFolder(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    /// A folder for this user alone, whatever the umask. Throws one of EEXIST where something has the name.
+    static func makeNew(_ path: InnerPath) throws(DiskError) {
+        try path.reach { (folder, name) throws(DiskError) in
+            guard mkdirat(folder, name, 0o700) == 0 else { throw DiskError("make \(path)") }
+            var status = stat()
+            guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw DiskError("make \(path)") }
+            if status.st_mode & 0o777 == 0o700 { return }
+            // Not every system can do so without following a link.
+            if fchmodat(folder, name, 0o700, AT_SYMLINK_NOFOLLOW) == 0 { return }
+            guard errno == EOPNOTSUPP, fchmodat(folder, name, 0o700, 0) == 0 else {
+                throw DiskError("set the rights of \(path)")
+            }
+        }
+    }
+
+    private static func isFolder(_ path: InnerPath) throws(DiskError) -> Bool {
+        try path.status().map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
     }
 
     /// The path itself, or where it leads to now if it is a link: that folder stays the cache's.

@@ -19,21 +19,23 @@ package struct Folder: Sendable {
 
     static let version = 1
 
-    var key: String { "\(path)/key" }
+    private var inner: InnerPath { InnerPath(path) }
+
+    var key: InnerPath { inner.appending("key") }
     var index: String { "\(path)/index-\(Self.version).sqlite" }
     var lock: String { "\(path)/lock-\(Self.version)" }
     var turn: String { "\(path)/turn-\(Self.version)" }
     var opening: String { "\(path)/opening-\(Self.version)" }
     var changes: String { "\(path)/changes-\(Self.version)" }
-    var bodies: String { "\(path)/bodies-\(Self.version)" }
-    var writers: String { "\(path)/writers-\(Self.version)" }
+    var bodies: InnerPath { inner.appending("bodies-\(Self.version)") }
+    var writers: InnerPath { inner.appending("writers-\(Self.version)") }
 
     static let shardCount = 256
 
-    func shard(_ number: Int) -> String { "\(bodies)/\(hexadecimal(UInt64(number), digits: 2))" }
+    func shard(_ number: Int) -> InnerPath { bodies.appending(hexadecimal(UInt64(number), digits: 2)) }
     /// Neighbours share one: a flush of a few syncs one folder or two.
     func shard(of id: EntryID) -> Int { Int(id.rawValue >> 6 & 0xFF) }
-    func body(_ id: EntryID) -> String { "\(shard(shard(of: id)))/\(Self.name(of: id))" }
+    func body(_ id: EntryID) -> InnerPath { shard(shard(of: id)).appending(Self.name(of: id)) }
 
     static func name(of id: EntryID) -> String { hexadecimal(UInt64(bitPattern: id.rawValue), digits: 16) }
 
@@ -53,7 +55,7 @@ package struct Folder: Sendable {
 
     /// Those that were.
     var asides: [String] {
-        Self.names(in: path).filter { $0.contains(Self.asideMark) }.map { "\(path)/\($0)" }
+        Self.names(in: path).map { "\(path)/\($0)" }.filter { $0.hasPrefix(index + Self.asideMark) }
     }
 
     /// What they take.
@@ -65,18 +67,26 @@ package struct Folder: Sendable {
     }
 
     /// The names in a folder; none when it is not there, or a link.
-    package static func names(in path: String) -> [String] { (try? list(path)) ?? [] }
+    package static func names(in path: String) -> [String] { (try? list(InnerPath(path))) ?? [] }
 
     /// The same. Throws when there is no descriptor or memory to look: that says nothing of what is there.
-    static func list(_ path: String) throws(DiskError) -> [String] {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            let error = DiskError("open \(path)")
+    static func list(_ path: InnerPath) throws(DiskError) -> [String] {
+        do throws(DiskError) {
+            return try path.reach { (folder, name) throws(DiskError) in try list(folder, name, "open \(path)") }
+        } catch {
             if error.isExhaustion { throw error }
             return []
         }
+    }
+
+    /// The names in the folder `name`, which is in `folder`. `action`: what an error says.
+    static func list(
+        _ folder: Int32, _ name: UnsafePointer<CChar>, _ action: @autoclosure () -> String
+    ) throws(DiskError) -> [String] {
+        let descriptor = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { throw DiskError(action()) }
         guard let folder = fdopendir(descriptor) else {
-            let error = DiskError("read \(path)")
+            let error = DiskError(action())
             close(descriptor)
             throw error
         }

@@ -5,8 +5,15 @@ import Glibc
 enum PlainFile {
     /// Of one that is there. Throws one that is `isNoFile` for what is none.
     static func open(_ path: String, _ access: Int32) throws(DiskError) -> Int32 {
-        let descriptor = Glibc.open(path, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { throw DiskError("open \(path)") }
+        try open(InnerPath(path), access)
+    }
+
+    static func open(_ path: InnerPath, _ access: Int32) throws(DiskError) -> Int32 {
+        let descriptor = try path.reach { (folder, name) throws(DiskError) in
+            let descriptor = openat(folder, name, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            guard descriptor >= 0 else { throw DiskError("open \(path)") }
+            return descriptor
+        }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
@@ -17,15 +24,21 @@ enum PlainFile {
 
     /// A new one, which nobody else may have and this user alone may read, whatever the umask.
     static func create(_ path: String, _ access: Int32) throws(DiskError) -> Int32 {
-        let descriptor = Glibc.open(path, access | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw DiskError("create \(path)") }
-        guard fchmod(descriptor, 0o600) == 0 else {
-            let error = DiskError("set the rights of \(path)")
-            close(descriptor)
-            unlink(path)
-            throw error
+        try create(InnerPath(path), access)
+    }
+
+    static func create(_ path: InnerPath, _ access: Int32) throws(DiskError) -> Int32 {
+        try path.reach { (folder, name) throws(DiskError) in
+            let descriptor = openat(folder, name, access | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            guard descriptor >= 0 else { throw DiskError("create \(path)") }
+            guard fchmod(descriptor, 0o600) == 0 else {
+                let error = DiskError("set the rights of \(path)")
+                close(descriptor)
+                unlinkat(folder, name, 0)
+                throw error
+            }
+            return descriptor
         }
-        return descriptor
     }
 
     /// What is there, or a new one. What is no file has no business there and is removed.

@@ -114,18 +114,19 @@ final class Database {
         try Self.clearJournal(path, canWrite: access == .making || access == .writing)
         let claim = OpenIndexes.Claim()
         claim.add(path)
+        let real = Self.withoutLinks(path)
+        let flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
         switch access {
         case .writing:
-            status = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
+            status = sqlite3_open_v2(real, &handle, flags | SQLITE_OPEN_READWRITE, nil)
         case .making:
-            let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
-            status = sqlite3_open_v2(path, &handle, flags, nil)
+            status = sqlite3_open_v2(real, &handle, flags | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
         case .reading:
-            status = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
+            status = sqlite3_open_v2(real, &handle, flags | SQLITE_OPEN_READONLY, nil)
         case .readingUnchanged, .readingUnchangedWithLog:
-            let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
             let how = access == .readingUnchanged ? "immutable=1" : "vfs=unix-none"
-            status = sqlite3_open_v2("file:\(Self.escaped(path))?\(how)", &handle, flags, nil)
+            let uri = "file:\(Self.escaped(real))?\(how)"
+            status = sqlite3_open_v2(uri, &handle, flags | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nil)
         }
         guard status == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
@@ -173,6 +174,14 @@ final class Database {
                 code: SQLITE_CANTOPEN, path: journal, message: "no file, or one that other users may write to",
                 number: 0)
         }
+    }
+
+    /// The folder that it is in may be a link, or lie behind one. The file itself may not be one, nor then anything on the way
+    /// to it: SQLite says that of both together.
+    private static func withoutLinks(_ path: String) -> String {
+        guard let end = path.lastIndex(of: "/"), let folder = realpath(String(path[...end]), nil) else { return path }
+        defer { free(folder) }
+        return String(cString: folder) + path[end...]
     }
 
     /// As a path of a URI.
@@ -292,7 +301,7 @@ struct FileVersion: Equatable {
 
     init?(_ path: String) {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard lstat(path, &status) == 0 else { return nil }
         number = UInt64(status.st_ino)
         size = Int64(status.st_size)
         seconds = status.st_mtim.tv_sec

@@ -59,7 +59,7 @@ extension Index {
 
     private func logBytes() -> Int64 {
         var status = stat()
-        return stat(database.path + "-wal", &status) == 0 ? Int64(status.st_blocks) * 512 : 0
+        return lstat(database.path + "-wal", &status) == 0 ? Int64(status.st_blocks) * 512 : 0
     }
 
     /// Whether there are more free pages than what comes next needs.

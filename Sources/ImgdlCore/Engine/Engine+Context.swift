@@ -2,7 +2,7 @@
 extension Engine {
     func cacheQuestion(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheQuestion {
         let isUsual = isAskedAsItCame(transfer)
-        if isUsual, let known = questions.question(transfer.request) { return known }
+        if isUsual, let known = knownQuestion(transfer.request) { return known }
         let request = hopRequest(id, transfer)
         let question = CacheQuestion(
             CacheRequest(
@@ -11,6 +11,16 @@ extension Engine {
                 context: storedContext(of: request)))
         if isUsual { questions.keep(question, transfer.request) }
         return question
+    }
+
+    /// What has been found out holds until the store has another key.
+    private func knownQuestion(_ request: TransferRequest) -> CacheQuestion? {
+        guard let known = questions.question(request) else { return nil }
+        if let context = known.request.context, let store, !context.isOfKey(store.keyNumber) {
+            questions.forgetAll()
+            return nil
+        }
+        return known
     }
 
     /// Who asks with other cookies shares nothing with it.
@@ -32,7 +42,7 @@ extension Engine {
 
     /// The context of the hop that is sent now; nil: its answer is not stored.
     func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
-        if isAskedAsItCame(transfer), let known = questions.question(transfer.request) {
+        if isAskedAsItCame(transfer), let known = knownQuestion(transfer.request) {
             return known.request.context
         }
         return storedContext(of: hopRequest(id, transfer))
@@ -55,6 +65,9 @@ extension Engine {
     private func storedContext(of request: TransportRequest, cookies: [UInt8]?) -> StoredContext? {
         guard let store, let transport else { return nil }
         let context = SecurityContext(request, cookies: cookies, downloader: transport.trust)
-        return StoredContext(context) { store.digest($0) }
+        let keyNumber = store.keyNumber
+        var stored = StoredContext(context) { store.digest($0) }
+        stored?.keyNumber = keyNumber
+        return stored
     }
 }

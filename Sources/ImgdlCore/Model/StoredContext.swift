@@ -4,12 +4,27 @@ package struct StoredContext: Hashable, Sendable {
     package var trust: ContextDigest
     package var request: ContextDigest
     package var credentials: ContextDigest
+    /// Of the store's key that they were made with; 0: of no certain one. No part of what it is compared by.
+    package var keyNumber: UInt64 = 0
 
     package init(trust: ContextDigest, request: ContextDigest, credentials: ContextDigest) {
         self.trust = trust
         self.request = request
         self.credentials = credentials
     }
+
+    package static func == (one: StoredContext, other: StoredContext) -> Bool {
+        one.trust == other.trust && one.request == other.request && one.credentials == other.credentials
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(trust)
+        hasher.combine(request)
+        hasher.combine(credentials)
+    }
+
+    /// Whether it was made with that key, as far as is known.
+    package func isOfKey(_ number: UInt64) -> Bool { keyNumber == 0 || keyNumber == number }
 
     /// A place for the context of what is not stored yet.
     package static var blank: StoredContext {

@@ -36,6 +36,8 @@ package protocol Store: AnyObject, Sendable {
 
     /// A keyed digest, always the same for what is kept here: what other programs that use it make of the message, too.
     func digest(_ message: ContextMessage) -> ContextDigest
+    /// Which key digests are made with: another one, once the folder has another key. To be asked for before a digest is.
+    var keyNumber: UInt64 { get }
 
     /// Counts for the statistics.
     func count(_ outcome: StoreOutcome)

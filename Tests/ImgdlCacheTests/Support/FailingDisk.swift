@@ -38,34 +38,34 @@ final class FailingDisk: Disk, @unchecked Sendable {
         if let number { throw DiskError("\(step)", number) }
     }
 
-    func create(_ path: String) throws(DiskError) -> Int32 {
+    func create(_ path: InnerPath) throws(DiskError) -> Int32 {
         try check(.create)
         return try KernelDisk().create(path)
     }
 
-    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError) {
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: InnerPath) throws(DiskError) {
         try check(.write)
         try KernelDisk().write(descriptor, bytes, path)
     }
 
-    func close(_ descriptor: Int32, _ path: String) throws(DiskError) {
+    func close(_ descriptor: Int32, _ path: InnerPath) throws(DiskError) {
         try KernelDisk().close(descriptor, path)
         try check(.close)
     }
 
-    func synchronize(_ path: String) throws(DiskError) {
+    func synchronize(_ path: InnerPath) throws(DiskError) {
         try check(.synchronize)
         lock.withLock { counts.single += 1 }
         try KernelDisk().synchronize(path)
     }
 
-    func synchronizeAll(_ folder: String) throws(DiskError) {
+    func synchronizeAll(_ folder: InnerPath) throws(DiskError) {
         try check(.synchronize)
         lock.withLock { counts.all += 1 }
         try KernelDisk().synchronizeAll(folder)
     }
 
-    func rename(_ from: String, _ to: String) throws(DiskError) {
+    func rename(_ from: InnerPath, _ to: InnerPath) throws(DiskError) {
         try check(.rename)
         try KernelDisk().rename(from, to)
     }

@@ -79,6 +79,7 @@ final class HoldingStore: Store, @unchecked Sendable {
     func use(_ id: EntryID) { cache.use(id) }
     func remove(_ id: EntryID) { cache.remove(id) }
     func digest(_ message: ContextMessage) -> ContextDigest { cache.digest(message) }
+    var keyNumber: UInt64 { cache.keyNumber }
     func remove(key: String) { cache.remove(key: key) }
     func count(_ outcome: StoreOutcome) { cache.count(outcome) }
     var images: (any ImageStore)? { cache.images }

@@ -36,6 +36,14 @@ void store_keep_log(sqlite3 *database);
  * would take its log away from under this one. */
 int store_synchronize_database(sqlite3 *database);
 
+/* A folder in `folder`, or by its path (AT_FDCWD), for openat() and its like alone: no right to read it is needed. A link is none
+ * (ENOTDIR). A descriptor, or -1 and errno. */
+int store_open_folder(int folder, const char *name);
+
+/* Cuts a file off; a link is not followed. Not by a descriptor that could read it: closing that would let go of all locks that
+ * this process has there. */
+void store_empty_file(const char *path);
+
 /* All of the file system that the descriptor is of is on the disk for good; the number of the error, 0 for none. */
 int store_synchronize(int descriptor);
 

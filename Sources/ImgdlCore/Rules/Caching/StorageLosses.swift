@@ -9,6 +9,8 @@ package struct StorageLosses: Equatable, Sendable {
         case reader
         /// Another program writes to the index for long.
         case writer
+        /// The folder's key is another program's now, and by that it would not be found.
+        case otherKey
         /// The cache was closed before.
         case closed
         /// The disk does not work: of that the host is told in another way.
@@ -52,6 +54,7 @@ package struct StorageLosses: Equatable, Sendable {
         case .noRoom: "there is no room for \(isOne ? "it" : "them") within max_bytes"
         case .reader: "another program reads the index for so long that its log is full"
         case .writer: "another program has been writing to the index for some seconds"
+        case .otherKey: "another program has put another key in its place"
         case .closed: "the cache was closed before \(isOne ? "it was" : "they were") written"
         case .failure: "the disk does not work"
         }
