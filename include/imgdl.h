@@ -915,7 +915,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
  * validation, events, executor. A transfer that waits before another attempt waits for the shortest time that one of its
  * requests would wait by itself, one that joins it meanwhile as before its own first retry (retry_base_ms), but for as long
  * as Retry-After says. A request without retries, and one that would not wait so long itself (retry_max_ms,
- * total_timeout_ms), gets a transfer of its own.
+ * total_timeout_ms), gets a transfer of its own. So does one that is made after its URL, or one that it was redirected to,
+ * was removed from the cache (not by age), or changed by another method that succeeded: it joins nothing that was asked for
+ * before.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
  * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.
@@ -1668,8 +1670,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
  * open. */
 
 /** Removes everything that is stored for url; when there is nothing, that is no error. Answers to requests that were
- *  sent before this call are not stored either. Returns besides: INVALID_URL, UNSUPPORTED_SCHEME, and why it could not.
- *  Since 1.1. */
+ *  sent before this call are not stored either, and no request that is made after it shares them. Returns besides:
+ *  INVALID_URL, UNSUPPORTED_SCHEME, and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
 
 /** Removes what has not been used or validated for age_s seconds; a use in the future, by a clock that ran ahead, counts as
@@ -1677,8 +1679,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, cons
  *  it again. Returns besides: INVALID_ARGUMENT (negative), and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
 
-/** Removes everything. Answers to requests that were sent before this call are not stored either. Where a full disk has no
- *  room for saying so in the index, that goes itself. Returns besides: why it could not. Since 1.1. */
+/** Removes everything. Answers to requests that were sent before this call are not stored either, and no request that is
+ *  made after it shares them. Where a full disk has no room for saying so in the index, that goes itself. Returns besides:
+ *  why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,

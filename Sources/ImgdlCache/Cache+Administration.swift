@@ -48,6 +48,7 @@ extension Cache {
         defer {
             memory.removeAll()
             imageTier?.removeAll()
+            outdated.insertAll()
         }
         try disk?.clear()
     }

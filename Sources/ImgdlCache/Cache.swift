@@ -8,6 +8,7 @@ package final class Cache: Store, @unchecked Sendable {
     package let configuration: CacheConfiguration
     let clock: any Clock
     let changes: SharedChanges
+    package let outdated = OutdatedURLs()
     let memory: MemoryTier
     let imageTier: ImageTier?
     /// nil: in memory alone.
@@ -103,6 +104,8 @@ package final class Cache: Store, @unchecked Sendable {
         isForked ? RemovalMark((first: 0, second: 0)) : changes.removalMark(key)
     }
 
+    package func isRemoved(_ mark: RemovalMark) -> Bool { isForked ? false : changes.isOvertaken(mark) }
+
     package func requestMark(_ key: String) -> RequestMark {
         // Without a disk memory knows everything.
         let watch = isForked ? nil : disk?.meanwhile.watch(key)
@@ -149,6 +152,7 @@ package final class Cache: Store, @unchecked Sendable {
         disk?.remove(key: key)
         _ = memory.remove(key: key)
         imageTier?.remove(key: key)
+        outdated.insert(key)
     }
 
     package func digest(_ message: ContextMessage) -> ContextDigest { key.digest(message) }

@@ -58,6 +58,7 @@ final class LatePictureTests: CachingTestCase {
                     wantPicture(&$0)
                     $0.decode?.targetWidth = 1
                 })
+            XCTAssertTrue(held[1].waitForEvent(), "it has joined")
         }
         return gate
     }

@@ -266,6 +266,66 @@ TEST("what one process removes or clears another does not serve from its memory"
     free(directory);
 }
 
+TEST("who asks after another process, or this one, has removed a URL shares nothing with who asked before")
+{
+    static const char commands[] = "rcRC"; /* the first two are the others' */
+    char *directory = new_folder();
+    char *urls[4], gates[4][64];
+    int in[2], out[2], unwritable = 0;
+    pid_t others[2];
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(gates[i], sizeof gates[i], "parted-%d-%u", (int)getpid(), i);
+        urls[i] = strdup(at_origin("/pictures/tiny.jpg?" FRESH "&hold_after=10&gate=%s", gates[i]));
+    }
+    for (unsigned i = 0; i < 2; i++) /* before the library is used */
+        others[i] = start_other(directory, urls[i], &in[i], &out[i]);
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    for (unsigned i = 0; i < 4; i++) {
+        struct recorder recorders[3];
+        for (unsigned j = 0; j < 3; j++) {
+            recorder_init(&recorders[j]);
+            imgdl_request request = recorded_request(urls[i], &recorders[j]);
+            REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+            if (j < 2) /* the third shares the second's transfer */
+                await_gate(gates[i], j + 1);
+            if (j > 0)
+                continue;
+            if (i < 2)
+                (void)tell(in[i], out[i], commands[i]);
+            else if (commands[i] == 'R')
+                REQUIRE_OK(imgdl_cache_remove(cache, urls[i]));
+            else
+                REQUIRE_OK(imgdl_cache_clear(cache));
+        }
+        open_gate(gates[i]);
+        for (unsigned j = 0; j < 3; j++) {
+            REQUIRE(await_end(&recorders[j], NULL));
+            CHECK_CODE(recorders[j].code, IMGDL_OK);
+            recorder_clear(&recorders[j]);
+        }
+        imgdl_stats stats;
+        imgdl_stats_init(&stats, sizeof stats);
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+        CHECK_NUMBER(stats.transfers, 2 * (i + 1));
+        CHECK_NUMBER(stats.shared, i + 1);
+        free(urls[i]);
+    }
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    for (unsigned i = 0; i < 2; i++)
+        close(in[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        int status = 0;
+        REQUIRE(waitpid(others[i], &status, 0) == others[i]);
+        CHECK_NUMBER(status, 0);
+        close(out[i]);
+    }
+    CHECK_NUMBER(unwritable, 0);
+    free(directory);
+}
+
 TEST("what a request brings that was sent before another process, or this one, removed its URL is not stored")
 {
     static const char commands[] = "rcRC"; /* the first two are the others' */

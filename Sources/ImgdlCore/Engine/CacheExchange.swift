@@ -35,6 +35,8 @@ final class CacheExchange {
     private var requestMark: RequestMark?
     /// What had been removed before it was looked for what is stored; nil: there is no store.
     private let removalMark: RemovalMark?
+    /// When it was looked for what is stored (`OutdatedURLs`).
+    let moment: UInt64
     /// Seconds since 1970.
     var requestTime: Int64 = 0
     var responseTime: Int64 = 0
@@ -55,9 +57,11 @@ final class CacheExchange {
     /// A decoder has found no whole picture in what comes.
     private var isUndecodable = false
 
-    init(key: String, _ question: CacheQuestion, _ store: (any Store)?) {
+    /// `moment`: of the look-up (`OutdatedURLs`).
+    init(key: String, _ question: CacheQuestion, _ store: (any Store)?, at moment: UInt64) {
         self.key = key
         self.question = question
+        self.moment = moment
         removalMark = store?.removalMark(key)
     }
 
@@ -80,6 +84,15 @@ final class CacheExchange {
         }
         known = []
     }
+
+    /// The moment of what was found, where that has a part in what comes.
+    var storedMoment: UInt64? {
+        if case .resume = plan { return moment }
+        return snapshot == nil ? nil : moment
+    }
+
+    /// How much had been removed when what comes, or is played, was asked for; nil: nothing was asked for yet.
+    var removals: RemovalMark? { requestMark?.removals ?? (entry == nil ? nil : removalMark) }
 
     /// It was sent as somebody else than what is stored was chosen for: with another cookie, say.
     var isAnsweredToAnother: Bool { context != question.request.context }

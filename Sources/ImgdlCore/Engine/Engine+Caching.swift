@@ -21,7 +21,8 @@ extension Engine {
     private func lookUp(_ id: TransferID, _ number: UInt64, _ transfer: ActiveTransfer) {
         transfer.exchange = nil
         let question = cacheQuestion(id, transfer)
-        let exchange = CacheExchange(key: transfer.url.cacheKey, question, store)
+        let exchange = CacheExchange(key: transfer.url.cacheKey, question, store, at: outdated.moment)
+        downloads.asked(id, at: exchange.moment)
         transfer.exchange = exchange
         let choice = CacheChoice(
             question, wallTime: clock.wallTime(), needsBody: downloads.needsStoredBody(id),
@@ -83,7 +84,9 @@ extension Engine {
         guard downloads.isConsulting(id, number), let transfer = transfer(id), let exchange = transfer.exchange
         else { return }
         let isReplacement = exchange.replacement != nil
-        if found != nil, downloads.postpones(id, number, isReplacement: isReplacement, now) { return }
+        if found != nil, downloads.postpones(id, number, isReplacement: isReplacement, now) {
+            return isReplacement ? () : downloads.hasNothingStored(id)
+        }
         if let replacement = exchange.replacement {
             return replace(id, number, transfer, exchange, replacement, found, now)
         }
@@ -93,7 +96,10 @@ extension Engine {
             return lookUp(id, number, transfer)
         }
         choice.chooseIfNotAsked()
-        if choice.isTooLarge, found != nil { return downloads.consulted(id, number, .later, now) }
+        if choice.isTooLarge, found != nil {
+            downloads.hasNothingStored(id)
+            return downloads.consulted(id, number, .later, now)
+        }
         if choice.isSnapshot, let found {
             exchange.snapshot = found.body
             exchange.snapshotCharge = charge(found.entry.response.bodyLength, of: id)
@@ -131,6 +137,7 @@ extension Engine {
             exchange.plan = .fetch(stores: true)
             store?.count(.miss)
         }
+        if exchange.storedMoment == nil { downloads.hasNothingStored(id) }
         downloads.consulted(id, number, .forward(fallbackUntil: fallbackUntil), now)
     }
 
@@ -275,6 +282,7 @@ extension Engine {
             followsRedirects: false, cacheMode: .refresh)
         let withCookies = withCookies(request)
         partFromOtherCookies(withCookies)
+        partFromOutdated(withCookies)
         guard let revalidation = downloads.revalidate(withCookies, now) else { return }
         beginMeasurement(revalidation)
     }

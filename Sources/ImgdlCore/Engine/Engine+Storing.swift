@@ -108,20 +108,40 @@ extension Engine {
         }
     }
 
-    /// A method that changes something at the server makes what is stored invalid (RFC 9111 section 4.4), whatever the
-    /// request's mode.
+    /// A method that changes something at the server makes what is stored invalid (RFC 9111 section 4.4), and what is on its
+    /// way; whatever the request's mode, and without a store.
     func invalidate(_ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer) {
-        guard let store, let transport,
+        guard let transport,
             let references = CacheRules.invalidates(
                 method: transfer.redirect?.method ?? transfer.outgoing?.method ?? transfer.request.method, head)
         else { return }
-        store.remove(key: transfer.url.cacheKey)
+        outdate(transfer.url)
         for reference in references {
             guard let url = try? transport.resolveReference(reference, against: transfer.url),
                 url.isSameOrigin(as: transfer.url)
             else { continue }
-            store.remove(key: url.cacheKey)
+            outdate(url)
         }
+    }
+
+    private func outdate(_ url: ParsedURL) {
+        if let store { store.remove(key: url.cacheKey) } else { outdated.insert(url.cacheKey) }
+    }
+
+    /// A hop goes to its server.
+    func noteAsked(_ id: TransferID, _ transfer: ActiveTransfer) {
+        downloads.asked(id, at: transfer.exchange?.storedMoment ?? outdated.moment)
+    }
+
+    /// Who asks after a URL was removed, or changed at its server, gets nothing that was asked for before.
+    func partFromOutdated(_ request: TransferRequest) {
+        if let store {
+            for id in downloads.shared(by: request) {
+                if let mark = transfer(id)?.exchange?.removals, store.isRemoved(mark) { downloads.unshare(id) }
+            }
+        }
+        guard outdated.moment > 0 else { return }
+        downloads.partFromOutdated(request) { outdated.contains($0.cacheKey, since: $1) }
     }
 
     /// Before the end of a body that is wanted is told: it is stored, and compared with what was. Why it is not the rest that

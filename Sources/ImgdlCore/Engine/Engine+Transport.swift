@@ -48,6 +48,7 @@ extension Engine: TransportEvents {
     func sendHop(_ id: TransferID, _ transfer: ActiveTransfer) {
         guard let transport else { return }
         let request = transportRequest(id, transfer)
+        noteAsked(id, transfer)
         if request.usesCookies { transfer.cookiesSent.append(CookiesSent(request, transport.cookies(for: request))) }
         transport.start(id, request)
     }
@@ -130,6 +131,7 @@ extension Engine: TransportEvents {
         downloads.beginsAnew(id, clock.now())
         guard let transport, let transfer = transfer(id) else { return }
         transfer.exchange?.begin(clock.wallTime(), contextSent(id, transfer), store)
+        noteAsked(id, transfer)
         if let before = transfer.cookiesSent.popLast() {
             transfer.cookiesSent.append(CookiesSent(before.request, transport.cookies(for: before.request)))
         }

@@ -27,6 +27,8 @@ final class Engine {
     var active = ObjectTable<ActiveTransfer>()
     let bodyMemory = BodyMemory()
     var store: (any Store)?
+    /// The store's, which others share, or its own.
+    private(set) var outdated = OutdatedURLs()
     var questions = KnownQuestions()
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
     private var prompts = Queue<Prompt>()
@@ -85,6 +87,7 @@ final class Engine {
 
     private func use(_ cache: CacheSettings) {
         store = cache.store
+        outdated = cache.store?.outdated ?? OutdatedURLs()
         downloads.hasStore = cache.store != nil
         downloads.finishesNearlyDone = cache.finishesNearlyDone
     }
@@ -217,6 +220,7 @@ final class Engine {
         case .submit(let subscription):
             let request = withCookies(subscription.request)
             partFromOtherCookies(request)
+            partFromOutdated(request)
             let executor = subscription.executorIdentity.map { executors.use($0) } ?? 0
             let admission = downloads.submit(request, subscription.sharedOptions, executor: executor, now)
             let slot = SlotTable<Subscription>.slot(admission.subscriber)

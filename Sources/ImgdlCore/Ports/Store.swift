@@ -26,6 +26,9 @@ package protocol Store: AnyObject, Sendable {
     /// The first part of it: to be asked for before it is looked for what the answer may go on from.
     func removalMark(_ key: String) -> RemovalMark
 
+    /// Whether what is under its key has been removed since, by whichever program.
+    func isRemoved(_ mark: RemovalMark) -> Bool
+
     /// Metadata that a validation has changed, of the same body (RFC 9111 section 4.3.4).
     func update(_ id: EntryID, _ response: StoredResponse)
     /// It has answered: for eviction by recency.
@@ -33,6 +36,9 @@ package protocol Store: AnyObject, Sendable {
     func remove(_ id: EntryID)
     /// Everything under the key (RFC 9111 section 4.4).
     func remove(key: String)
+
+    /// Of everything that is removed by its key, or altogether, once that is gone; the same for all that use the store.
+    var outdated: OutdatedURLs { get }
 
     /// A keyed digest, always the same for what is kept here: what other programs that use it make of the message, too.
     func digest(_ message: ContextMessage) -> ContextDigest

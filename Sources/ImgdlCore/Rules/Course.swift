@@ -36,6 +36,8 @@ struct TransferCourse {
     /// When the connection of the hop stood, and when its answer came.
     var sent: Instant?
     var answered: Instant?
+    /// Before which moment nothing of it was asked for (`OutdatedURLs`), over all hops; nil: nothing was.
+    var askedAt: UInt64?
     /// Where the last response is from.
     var outcome = CacheOutcome.network
     /// Of the last response, ten times the number.

@@ -31,6 +31,9 @@ package struct FailedURLs {
         let failure: Failure
         let instant: Instant
         let number: UInt64
+        /// Which were asked, and since when (`OutdatedURLs`).
+        let hops: [ParsedURL]
+        let moment: UInt64
     }
 
     private var entries: [Key: Entry] = [:]
@@ -53,20 +56,23 @@ package struct FailedURLs {
         }
     }
 
-    private static func bytes(_ request: TransferRequest) -> Int {
+    private static func bytes(_ request: TransferRequest, _ hops: [ParsedURL]) -> Int {
         let identity = request.identity
         let credential = identity.credential.map { $0.user.utf8.count + $0.password.utf8.count } ?? 0
         let own = credential + (identity.cookies?.count ?? 0) + (request.body?.count ?? 0)
-        return request.fields.reduce(request.url.canonical.utf8.count + own) {
-            $0 + $1.name.utf8.count + $1.value.utf8.count
-        }
+        let fields = request.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        return hops.reduce(request.url.canonical.utf8.count + own + fields) { $0 + $1.canonical.utf8.count }
     }
 
-    package mutating func insert(_ request: TransferRequest, _ failure: Failure, _ now: Instant) {
-        guard Self.bytes(request) <= Self.maximumRequestBytes else { return }
+    /// `hops`: which were asked, besides the request's own URL. `moment`: see `Downloads.asked`.
+    package mutating func insert(
+        _ request: TransferRequest, _ failure: Failure, hops: [ParsedURL] = [], askedAt moment: UInt64 = 0,
+        _ now: Instant
+    ) {
+        guard Self.bytes(request, hops) <= Self.maximumRequestBytes else { return }
         let key = Key(request)
         lastNumber += 1
-        entries[key] = Entry(failure: failure, instant: now, number: lastNumber)
+        entries[key] = Entry(failure: failure, instant: now, number: lastNumber, hops: hops, moment: moment)
         order.append((key, lastNumber))
         var gone = 0
         while gone < order.count {
@@ -81,6 +87,14 @@ package struct FailedURLs {
 
     package mutating func remove(_ request: TransferRequest) {
         if !entries.isEmpty { entries[Key(request)] = nil }
+    }
+
+    /// What is at one of its URLs may be another by now.
+    package mutating func forgetOutdated(
+        _ request: TransferRequest, _ isOutdated: (_ url: ParsedURL, _ since: UInt64) -> Bool
+    ) {
+        guard !entries.isEmpty, let entry = entries[Key(request)] else { return }
+        if ([request.url] + entry.hops).contains(where: { isOutdated($0, entry.moment) }) { remove(request) }
     }
 
     /// nil when it has not failed within the lifetime, in milliseconds.
@@ -125,7 +139,8 @@ extension Downloads {
                 let isOwnDemand = options.wrappedValue.decode.map { $0.requiresAnimation || $0.coder != nil } ?? true
                 guard ResponseRules.isSuccess(transfers[id].status), !isOwnDemand else { return }
             }
-            failedURLs.insert(transfers[id].request, failure, now)
+            failedURLs.insert(
+                transfers[id].request, failure, hops: transfers[id].laterHops, askedAt: transfers[id].askedAt ?? 0, now)
         }
     }
 }

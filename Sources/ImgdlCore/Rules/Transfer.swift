@@ -171,6 +171,7 @@ struct Transfer: ~Copyable {
         isUnderWay = false
         course.value.sent = nil
         course.value.answered = nil
+        course.value.askedAt = nil
         course.value.expected = -1
         course.value.head = nil
         course.value.hasRemainingCoding = false

@@ -75,6 +75,8 @@ final class HoldingStore: Store, @unchecked Sendable {
 
     func requestMark(_ key: String) -> RequestMark { cache.requestMark(key) }
     func removalMark(_ key: String) -> RemovalMark { cache.removalMark(key) }
+    func isRemoved(_ mark: RemovalMark) -> Bool { cache.isRemoved(mark) }
+    var outdated: OutdatedURLs { cache.outdated }
     func update(_ id: EntryID, _ response: StoredResponse) { cache.update(id, response) }
     func use(_ id: EntryID) { cache.use(id) }
     func remove(_ id: EntryID) { cache.remove(id) }

@@ -182,8 +182,18 @@ final class Heard: EventSink, @unchecked Sendable {
         }
     }
 
+    /// Until it has been told anything.
+    func waitForEvent() -> Bool {
+        let limit = MonotonicClock().now().advanced(byMilliseconds: 20_000)
+        return lock.withLock {
+            while events.isEmpty { if !changed.wait(until: limit) { return false } }
+            return true
+        }
+    }
+
     func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
         lock.withLock {
+            defer { changed.broadcast() }
             switch event {
             case .started: events.append("started")
             case .response(let response, _):
@@ -195,7 +205,6 @@ final class Heard: EventSink, @unchecked Sendable {
             case .terminal(let result):
                 events.append("terminal \(result.code)")
                 terminal = Ended(result)
-                changed.broadcast()
             case .step: preconditionFailure("a request has no steps")
             }
         }

@@ -11,6 +11,10 @@ struct RandomPlay: ~Copyable {
     private var everyTransfer: [TransferID] = []
     private var latest: [TransferRequest: TransferID] = [:]
     private let hooks: [SilentHooks]
+    /// What is outdated, and since when: by URL, and all of it.
+    private var outdated: [ParsedURL: UInt64] = [:]
+    private var allOutdated: UInt64 = 0
+    private var moment: UInt64 = 0
     private var heldFailures: [TransferID: Bool] = [:]
     /// Of the rules, after the last event.
     private var startNumbers: [TransferID: UInt64] = [:]
@@ -125,7 +129,7 @@ struct RandomPlay: ~Copyable {
                 try changeSession()
             }
         case 21..<23: try setPriority()
-        case 23: try random.oneIn(5) ? changeNetwork() : setPriority()
+        case 23: try random.oneIn(5) ? changeNetwork() : outdate()
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
         case 76..<85: try stepDecoder()
@@ -175,6 +179,7 @@ struct RandomPlay: ~Copyable {
             identity: RequestIdentity(trust: RequestTrust(tls: tls)), followsRedirects: !random.oneIn(8),
             cacheMode: downloads.hasStore ? [.off, .use, .use, .refresh, .only].randomElement(using: &random)! : .off,
             hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
+        partFromOutdated(request)
         let executor = Backlogs.Executor.random(in: 0...executors, using: &random)
         let admission = downloads.submit(request, Boxed(wrappedValue: options), executor: executor, witness.now)
         if downloads.awaitsLook(admission.transfer) {
@@ -185,11 +190,15 @@ struct RandomPlay: ~Copyable {
             if !joined.mayBeJoined || request.method == "POST" {
                 throw Witness.Violation(text: "joined what cannot be joined: \(name(id))")
             }
+            if joined.asked.contains(where: { isOutdated($0.url, since: $0.moment) }) {
+                throw Witness.Violation(text: "joined what was asked for before it was outdated: \(name(id))")
+            }
             if joined.transport == .resting, !waits(for: id, options) {
                 throw Witness.Violation(text: "waits longer than it would by itself: \(name(id))")
             }
         } else {
             if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.mustBeJoined,
+                !witness.transfers[latest]!.mayHaveParted,
                 witness.transfers[latest]!.transport != .resting || waits(for: latest, options)
             {
                 throw Witness.Violation(text: "a second transfer of the same bytes")
@@ -233,12 +242,62 @@ struct RandomPlay: ~Copyable {
         let request = TransferRequest(
             url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
             cacheMode: downloads.hasStore ? .refresh : .off)
+        partFromOutdated(request)
         let id = downloads.revalidate(request, witness.now)
         if let id, downloads.contains(id) {
             latest[request] = id
             everyTransfer.append(id)
         }
         try settle("revalidate \(path)")
+    }
+
+    /// Something is removed from the cache, or changed at its server.
+    private mutating func outdate() throws {
+        moment += 1
+        if random.oneIn(8) {
+            allOutdated = moment
+            return try settle("everything is outdated")
+        }
+        let path = Int.random(in: 0..<20, using: &random)
+        let own = path % paths
+        let url = testURL(
+            random.oneIn(3) ? "https://b.example/\(path)" : "https://\(["a", "b", "c"][own % 3]).example/\(own)")
+        outdated[url] = moment
+        try settle("\(url.canonical) is outdated")
+    }
+
+    private func isOutdated(_ url: ParsedURL, since moment: UInt64) -> Bool {
+        max(allOutdated, outdated[url] ?? 0) > moment
+    }
+
+    private mutating func partFromOutdated(_ request: TransferRequest) {
+        for id in witness.liveTransfers where witness.transfers[id]!.request == request {
+            guard downloads.request(id) != nil, let first = witness.transfers[id]!.asked.first else { continue }
+            let isAny = downloads.transfers[id].hops.contains { isOutdated($0, since: first.moment) }
+            if isAny { witness.transfers[id]!.mayHaveParted = true }
+        }
+        downloads.partFromOutdated(request) { [outdated, allOutdated] in max(allOutdated, outdated[$0] ?? 0) > $1 }
+    }
+
+    /// As the engine does when it performs the action.
+    private mutating func noteAsked(_ action: Action) {
+        switch action {
+        case .start(let id), .authenticate(let id, _), .send(let id):
+            noteAsked(id, isNextHop: false, witness.transfers[id]!.storedMoment ?? moment)
+        case .follow(let id, _): noteAsked(id, isNextHop: true, moment)
+        case .consult(let id, let consultation):
+            switch consultation.kind {
+            case .first, .challenge, .again: noteAsked(id, isNextHop: false, moment)
+            case .redirect: noteAsked(id, isNextHop: true, moment)
+            case .answer, .standIn: break
+            }
+        default: break
+        }
+    }
+
+    private mutating func noteAsked(_ id: TransferID, isNextHop: Bool, _ moment: UInt64) {
+        witness.noteAsked(id, isNextHop: isNextHop, moment)
+        downloads.asked(id, at: moment)
     }
 
     private mutating func cancelAll() throws {
@@ -519,6 +578,7 @@ struct RandomPlay: ~Copyable {
         case 0..<3: try play(id, consultation)
         case 4 where !witness.transfers[id]!.isPlaced && consultation.kind != .again:
             comeBack(id)
+            hasNothingStored(id)
             downloads.consulted(id, consultation.number, .later, witness.now)
             try settle("\(name(id)) is to be consulted about later")
         case 5:
@@ -534,6 +594,13 @@ struct RandomPlay: ~Copyable {
                 let kept = Int64.random(in: 1...300, using: &random)
                 downloads.holdMemory(kept, of: id)
                 witness.charges.append(Witness.Charge(transfer: id, variant: Witness.Charge.kept, bytes: kept))
+            }
+            if !isReplacement {
+                if random.oneIn(4) {
+                    witness.transfers[id]!.storedMoment = witness.transfers[id]!.asked.last!.moment
+                } else {
+                    hasNothingStored(id)
+                }
             }
             witness.transfers[id]!.isForwarded = true
             witness.transfers[id]!.fallbackUntil = until
@@ -552,8 +619,14 @@ struct RandomPlay: ~Copyable {
             return false
         }
         witness.transfers[id]!.postponed = isReplacement ? .answer : .again
+        if !isReplacement { hasNothingStored(id) }
         try settle("\(name(id)) is stored, and waits for hosts")
         return true
+    }
+
+    private mutating func hasNothingStored(_ id: TransferID) {
+        witness.transfers[id]!.asked.removeLast()
+        downloads.hasNothingStored(id)
     }
 
     private mutating func comeBack(_ id: TransferID) {
@@ -872,11 +945,13 @@ struct RandomPlay: ~Copyable {
             try witness.seePassedTurns(downloads)
             noteHeldRequests { ![.connecting, .receiving].contains($0.transport) }
             for case .start(let id) in actions { noteShortWait(id, .first) { $0 == .asking } }
+            for case .send(let id) in actions { noteShortWait(id, .consulted) { $0 == .consulting } }
             for action in actions {
                 transcript.append("    \(describe(action))")
                 handOver(action)
                 noteShortWait(action)
                 try witness.see(action)
+                noteAsked(action)
             }
             // Those that were stopped first.
             noteHeldRequests { _ in true }

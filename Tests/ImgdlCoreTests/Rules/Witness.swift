@@ -114,6 +114,13 @@ struct Witness {
         var isClosed = false
         /// When it rested there was another transfer of the same bytes, and that one may have been joined instead.
         var mayBeAlone = false
+        /// What this attempt has asked for, hop by hop, and when at the earliest: what is outdated since then is.
+        var asked: [(url: ParsedURL, moment: UInt64)] = []
+        var hopCount = 1
+        /// Of what was found, which has a part in what its hop brings.
+        var storedMoment: UInt64?
+        /// Something of it was outdated before another request of the same bytes came.
+        var mayHaveParted = false
         /// It waits to be consulted about: whatever its last exchange came to is over.
         var isLined = false
         var mayBeJoined: Bool { !isForgotten && (!failed || isLined) && !isClosed }
@@ -391,6 +398,14 @@ struct Witness {
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             if subscribers[subscriber]!.clockStart == nil { subscribers[subscriber]!.clockStart = now }
         }
+    }
+
+    mutating func noteAsked(_ id: TransferID, isNextHop: Bool, _ moment: UInt64) {
+        let record = transfers[id]!
+        transfers[id]!.storedMoment = nil
+        if isNextHop { transfers[id]!.hopCount += 1 }
+        if record.asked.count == transfers[id]!.hopCount { transfers[id]!.asked.removeLast() }
+        transfers[id]!.asked.append((record.hop, moment))
     }
 
     /// Its hop waits for a place, instead of being sent.

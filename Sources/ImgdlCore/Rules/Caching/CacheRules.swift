@@ -143,8 +143,12 @@ package enum CacheRules {
     /// and Content-Location as received, to be resolved, and used only within the same origin. nil: nothing, not even
     /// the URL. A method that is not known is not safe.
     package static func invalidates(method: String, _ head: ResponseHead) -> [String]? {
-        let safeMethods = ["GET", "HEAD", "OPTIONS", "TRACE"]
-        guard !safeMethods.contains(method), (200...399).contains(head.status) else { return nil }
+        // Asked for each answer: no array of them.
+        switch method {
+        case "GET", "HEAD", "OPTIONS", "TRACE": return nil
+        default: break
+        }
+        guard (200...399).contains(head.status) else { return nil }
         return head.fields.filter { isNamed($0, "Location") || isNamed($0, "Content-Location") }.map(\.value)
     }
 }
