@@ -182,7 +182,12 @@ package struct Downloads: ~Copyable {
             // One that nobody waited for until now has the place of one that nobody waits for.
             let isAwaited = internalCount > 0 && transfers[id].phase == .waiting
             // It may have opened a decoder, and have a paused transfer go on.
-            if background == nil, !isWoken, !isAwaited { pressIfFull(now) } else { startWaiting(now) }
+            if background == nil, !isWoken, !isAwaited {
+                pressIfFull(now)
+                beginLooks(now)
+            } else {
+                startWaiting(now)
+            }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)
         }
         if let failure = request.manner.refusal ?? blacklisted(request, options.wrappedValue, now) {
