@@ -29,8 +29,10 @@ extension StoredResponse {
 }
 
 extension StoredEntry {
-    func isNewer(than other: StoredEntry) -> Bool {
-        (response.responseTime, id.rawValue) > (other.response.responseTime, other.id.rawValue)
+    func isNewer(than other: StoredEntry) -> Bool { rank > other.rank }
+
+    private var rank: (seconds: Int64, fraction: Int64, id: Int64) {
+        (response.responseTime, response.fractions?.response ?? 0, id.rawValue)
     }
 }
 

@@ -62,6 +62,33 @@ final class OlderAnswerTests: StoreTestCase {
         cache.close()
     }
 
+    /// And of one Date: one had come before the other was asked for. By one program, and by two.
+    func testWithinOneSecond() throws {
+        configuration.maximumMemoryBytes = 1 << 20
+        var (first, reload) = (newer, newer)
+        first.fractions = TimeFractions(request: 1, response: 2)
+        reload.fractions = TimeFractions(request: 3, response: 999_999)
+        for areTwo in [false, true] {
+            let one = try open()
+            let other = areTwo ? try open() : one
+            for cache in [one, other] { try cache.flush() }
+            let slow = try XCTUnwrap(one.write("k", first))
+            other.put("k", bytes(100, seed: 2), reload)
+            try other.flush()
+            _ = finish(slow, bytes(100, seed: 1), first)
+            for flushes in [false, true] {
+                if flushes { try one.flush() }
+                for cache in [one, other] { XCTAssertEqual(content(cache), bytes(100, seed: 2), "\(areTwo)") }
+            }
+            XCTAssertEqual(try one.query("k")?.response.fractions, reload.fractions, "as the index has it")
+            other.put("k", bytes(100, seed: 3), reload)
+            try other.flush()
+            XCTAssertEqual(content(one), bytes(100, seed: 3), "of the same moment the last one stays")
+            try one.removeAndWait(key: "k")
+            for cache in [one, other] { cache.close() }
+        }
+    }
+
     /// Nothing but the index knows the newer one by then: it was evicted, or is too long for memory.
     func testAnOlderAnswerIsNotServedFromMemoryBesideOneInTheIndex() throws {
         configuration.maximumMemoryBytes = 10_000

@@ -29,6 +29,68 @@ final class LateAnswerTests: CachingTestCase {
         XCTAssertEqual(network.count, 2)
     }
 
+    /// Both within one second, whatever Date says: the reload is asked for once the head of the other has come, and ends first.
+    func testAReloadIsNotLostWithinOneSecond() throws {
+        for date in [30, 29] {
+            for onDisk in [false, true] {
+                for memory in [0, 32 << 20] as [Int64] where onDisk || memory > 0 {
+                    let name = "\(date), \(onDisk), \(memory)"
+                    try openAnew(onDisk: onDisk, memory: memory)
+                    network.answers { _ in nil }
+                    let before = network.count
+                    let slow = try start("/a", .reload)
+                    let first = try network.exchange(before)
+                    let older = reply("older", seconds: "30")
+                    first.connect()
+                    first.head(200, older.fields, length: 5)
+                    first.body(Array(older.body.prefix(1)))
+                    XCTAssertTrue(slow.waitForEvent("progress 1/5"))
+                    clock.pass(microseconds: 1)
+                    let reload = try start("/a", .reload, fields: [HeaderField("X-Request-Id", "2")])
+                    try network.exchange(before + 1).answer(reply("newer", seconds: "\(date)"))
+                    XCTAssertEqual(try end(reload).bytes, Array("newer".utf8))
+                    first.body(Array(older.body.dropFirst()))
+                    first.finish()
+                    XCTAssertEqual(try end(slow).bytes, older.body, "\(name): who asked gets it")
+                    for flushes in [false, true] {
+                        if flushes { try store.cache.flush() }
+                        XCTAssertEqual(try get("/a", .only).field("X-Version"), "newer", name)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same by a validation, which is asked for after the other's head has come.
+    func testAValidationIsNotLostWithinOneSecond() throws {
+        for onDisk in [false, true] {
+            try openAnew(onDisk: onDisk, memory: 32 << 20)
+            var stored = reply("older", seconds: "30")
+            stored.fields.append(HeaderField("ETag", "\"1\""))
+            network.answers { _ in stored }
+            _ = try get("/a")
+            network.answers { _ in nil }
+            let before = network.count
+            let slow = try start("/a", .reload)
+            let first = try network.exchange(before)
+            first.connect()
+            first.head(200, stored.fields, length: 5)
+            first.body(Array(stored.body.prefix(1)))
+            XCTAssertTrue(slow.waitForEvent("progress 1/5"))
+            clock.pass(microseconds: 1)
+            let validated = try start("/a", .refresh)
+            var answer = reply("newer", seconds: "30")
+            (answer.status, answer.body) = (304, [])
+            answer.fields.append(HeaderField("ETag", "\"1\""))
+            try network.exchange(before + 1).answer(answer)
+            XCTAssertEqual(try end(validated).outcome, .validated)
+            first.body(Array(stored.body.dropFirst()))
+            first.finish()
+            _ = try end(slow)
+            XCTAssertEqual(try get("/a", .only).field("X-Version"), "newer")
+        }
+    }
+
     /// It was found before it was removed: what goes on from it is not stored.
     func testABeginningThatWasRemovedIsNotStoredAgain() throws {
         let key = testURL("https://a.example/a").cacheKey

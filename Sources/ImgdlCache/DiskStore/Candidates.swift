@@ -83,11 +83,7 @@ struct Candidates {
                 usedSince)
         }
         if list.count > 1 {
-            list.sort {
-                ($0.entry.response.responseTime, $0.entry.id.rawValue) > (
-                    $1.entry.response.responseTime, $1.entry.id.rawValue
-                )
-            }
+            list.sort { $0.entry.isNewer(than: $1.entry) }
         }
     }
 

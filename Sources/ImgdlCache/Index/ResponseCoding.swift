@@ -57,6 +57,11 @@ enum ResponseCoding {
             writer.number(field.value == nil ? 0 : 1)
             if let value = field.value { writer.text(value) }
         }
+        // At the end, where a library that does not know them does not look.
+        if let fractions = response.fractions {
+            writer.number(fractions.request)
+            writer.number(fractions.response)
+        }
         return sealed(writer.bytes, row)
     }
 
@@ -98,6 +103,10 @@ enum ResponseCoding {
                 if value == nil { return nil }
             }
             response.varying.append(VaryingField(name: name, value: value))
+        }
+        if !reader.isAtEnd {
+            guard let request = reader.number(), let came = reader.number() else { return nil }
+            response.fractions = TimeFractions(request: request, response: came)
         }
         return response.isSound ? response : nil
     }
@@ -169,6 +178,8 @@ private struct ByteWriter {
 private struct ByteReader {
     let bytes: UnsafeRawBufferPointer
     var position: Int
+
+    var isAtEnd: Bool { position == bytes.count }
 
     mutating func number() -> Int64? {
         var value: UInt64 = 0

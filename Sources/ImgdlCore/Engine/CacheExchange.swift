@@ -37,9 +37,11 @@ final class CacheExchange {
     private let removalMark: RemovalMark?
     /// When it was looked for what is stored (`OutdatedURLs`).
     let moment: UInt64
-    /// Seconds since 1970.
-    var requestTime: Int64 = 0
-    var responseTime: Int64 = 0
+    /// Seconds since 1970, …
+    private(set) var requestTime: Int64 = 0
+    private(set) var responseTime: Int64 = 0
+    /// … and what is missing of them.
+    private var fractions = TimeFractions(request: 0, response: 0)
     /// As the server sent it, or made whole of a part of it.
     var head: ResponseHead?
     /// What the transfer plays, or what has become of what it received.
@@ -106,17 +108,36 @@ final class CacheExchange {
         }
     }
 
-    /// The request is sent, or sent again.
-    func begin(_ wallTime: Int64, _ context: StoredContext?, _ store: (any Store)?) {
+    /// The request is sent, or sent again. `now`: microseconds since 1970, as in the next.
+    func begin(_ now: Int64, _ context: StoredContext?, _ store: (any Store)?) {
         self.context = context
         requestMark = store?.requestMark(key)
         // What was found goes into what is stored.
         if case .resume = plan, let removalMark { requestMark?.removals = removalMark }
-        requestTime = wallTime
+        (requestTime, fractions.request) = Self.parts(now)
         head = nil
         end = nil
         written = 0
         isUndecodable = false
+    }
+
+    func receive(_ head: ResponseHead, _ now: Int64) {
+        (responseTime, fractions.response) = Self.parts(now)
+        self.head = head
+    }
+
+    /// What the rules have made of the answer, with its times as fine as they are known.
+    func timed(_ response: StoredResponse) -> StoredResponse {
+        var timed = response
+        guard timed.requestTime == requestTime, timed.responseTime == responseTime else { return timed }
+        timed.fractions = fractions
+        return timed
+    }
+
+    /// Also of a clock that stands before 1970.
+    private static func parts(_ microseconds: Int64) -> (seconds: Int64, fraction: Int64) {
+        let (quotient, remainder) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        return remainder < 0 ? (quotient - 1, remainder + 1_000_000) : (quotient, remainder)
     }
 
     // MARK: Storing
@@ -132,13 +153,14 @@ final class CacheExchange {
         guard writer == nil, entry == nil, request.method == "GET", let head, let requestMark else { return false }
         if case .fetch(stores: false) = plan { return false }
         guard
-            var response = CacheRules.stored(
+            let stored = CacheRules.stored(
                 requestSent, head, requestTime: requestTime, responseTime: responseTime)
         else { return false }
+        var response = timed(stored)
         let writer = store.write(key, response, since: requestMark)
         guard isRedirect else {
             self.writer = writer
-            stored = response
+            self.stored = response
             return writer != nil
         }
         // Whoever follows it has no use for its body, and nobody waits for it.
@@ -194,7 +216,7 @@ final class CacheExchange {
                     requestSent, $0, received: Int64(written), requestTime: requestTime, responseTime: responseTime)
             }
             // What no decoder reads is not worth going on with.
-            if let beginning, !isUndecodable { writer.keep(beginning) } else { writer.abandon() }
+            if let beginning, !isUndecodable { writer.keep(timed(beginning)) } else { writer.abandon() }
         }
     }
 

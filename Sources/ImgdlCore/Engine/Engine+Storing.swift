@@ -7,7 +7,7 @@ extension Engine {
         if !transfer.isSent { observeStart(id) }
         transfer.isSent = true
         if let exchange = transfer.exchange {
-            exchange.begin(clock.wallTime(), contextSent(id, transfer), store)
+            exchange.begin(clock.wallMicroseconds(), contextSent(id, transfer), store)
             // While it waited a cookie may have come, or another transport.
             if exchange.isAnsweredToAnother { exchange.forgetStored() }
         }
@@ -19,8 +19,7 @@ extension Engine {
         _ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer, _ exchange: CacheExchange,
         _ store: any Store
     ) -> ResponseHead? {
-        exchange.responseTime = clock.wallTime()
-        exchange.head = head
+        exchange.receive(head, clock.wallMicroseconds())
         if transfer.request.identity.usesCookies { exchange.context = contextAnswered(id, transfer, head) }
         if exchange.isAnsweredToAnother {
             guard !exchange.leansOnStored(head.status) else {
@@ -69,7 +68,7 @@ extension Engine {
     ) {
         let updated = CacheRules.validated(
             entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-        guard let updated else {
+        guard let updated = updated.map(exchange.timed) else {
             // Not about what is stored: it says nothing.
             exchange.forget()
             return downloads.asksAgain(id, clock.now())
@@ -104,7 +103,7 @@ extension Engine {
         where CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) {
             let updated = CacheRules.validated(
                 entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-            if let updated { store?.update(entry.id, updated) }
+            if let updated { store?.update(entry.id, exchange.timed(updated)) }
         }
     }
 

@@ -130,7 +130,7 @@ extension Engine: TransportEvents {
     func transferBeginsAnew(_ id: TransferID) {
         downloads.beginsAnew(id, clock.now())
         guard let transport, let transfer = transfer(id) else { return }
-        transfer.exchange?.begin(clock.wallTime(), contextSent(id, transfer), store)
+        transfer.exchange?.begin(clock.wallMicroseconds(), contextSent(id, transfer), store)
         noteAsked(id, transfer)
         if let before = transfer.cookiesSent.popLast() {
             transfer.cookiesSent.append(CookiesSent(before.request, transport.cookies(for: before.request)))

@@ -19,6 +19,8 @@ final class TurnClock {
 
     func wallTime() -> Int64 { source.wallTime() }
 
+    func wallMicroseconds() -> Int64 { source.wallMicroseconds() }
+
     func timeWithSleep() -> Int64 { source.timeWithSleep() }
 
     /// Whoever asks next is told a new moment: the thread has slept, turns to something else, or the host's code has run.

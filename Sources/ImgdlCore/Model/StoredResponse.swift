@@ -21,6 +21,8 @@ package struct StoredResponse: Equatable, Sendable {
     /// When the request was sent and its response received (section 4.2.3); of the last validation, if there was one.
     package var requestTime: Int64
     package var responseTime: Int64
+    /// What is missing of those two, for the order of answers within one second (`isOlder`); nil: not known.
+    package var fractions: TimeFractions?
     /// What the request sent in the fields that Vary names (section 4.1), normalized; a field that was not sent has nil.
     package var varying: [VaryingField]
     /// A Content-Encoding was undone before the body was stored.
@@ -47,6 +49,17 @@ package struct StoredResponse: Equatable, Sendable {
         self.wasEncoded = wasEncoded
         self.bodyLength = bodyLength
         self.extent = extent
+    }
+}
+
+/// Microseconds that have passed of the second in which a request was sent, and of that in which its response was received.
+package struct TimeFractions: Equatable, Sendable {
+    package var request: Int64
+    package var response: Int64
+
+    package init(request: Int64, response: Int64) {
+        self.request = request
+        self.response = response
     }
 }
 

@@ -22,6 +22,8 @@ package protocol Clock: Sendable {
     func now() -> Instant
     /// Seconds since 1970, as the host's calendar has it: for dates that servers send.
     func wallTime() -> Int64
+    /// The same in microseconds: for what is compared with others of this machine's.
+    func wallMicroseconds() -> Int64
     /// Nanoseconds of a clock that goes on while the machine sleeps, as `now` does not.
     func timeWithSleep() -> Int64
 }
@@ -39,6 +41,12 @@ package struct MonotonicClock: Clock {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec)
+    }
+
+    package func wallMicroseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
     }
 
     package func timeWithSleep() -> Int64 {

@@ -70,6 +70,7 @@ private final class SetClock: Clock, @unchecked Sendable {
     var seconds: Int64 = 1_800_000_000
     func now() -> Instant { Instant(nanoseconds: 0) }
     func wallTime() -> Int64 { seconds }
+    func wallMicroseconds() -> Int64 { seconds * 1_000_000 }
     func timeWithSleep() -> Int64 { 0 }
 }
 

@@ -13,6 +13,7 @@ final class TestClock: Clock, @unchecked Sendable {
 
     func now() -> Instant { lock.withLock { instant } }
     func wallTime() -> Int64 { lock.withLock { seconds } }
+    func wallMicroseconds() -> Int64 { wallTime() * 1_000_000 }
     func timeWithSleep() -> Int64 { now().nanoseconds }
 
     func advance(seconds: Int64) {

@@ -182,11 +182,13 @@ final class Heard: EventSink, @unchecked Sendable {
         }
     }
 
-    /// Until it has been told anything.
-    func waitForEvent() -> Bool {
+    /// Until it has been told this, or anything.
+    func waitForEvent(_ event: String? = nil) -> Bool {
         let limit = MonotonicClock().now().advanced(byMilliseconds: 20_000)
         return lock.withLock {
-            while events.isEmpty { if !changed.wait(until: limit) { return false } }
+            while event.map({ !events.contains($0) }) ?? events.isEmpty {
+                if !changed.wait(until: limit) { return false }
+            }
             return true
         }
     }
@@ -222,14 +224,17 @@ final class Heard: EventSink, @unchecked Sendable {
 final class StandingClock: Clock, @unchecked Sendable {
     private let lock = Lock()
     private var instant = Instant(nanoseconds: 1_000_000_000)
-    private var seconds: Int64 = 1_800_000_000
+    private var microseconds: Int64 = 1_800_000_000_000_000
 
     func now() -> Instant { lock.withLock { instant } }
-    func wallTime() -> Int64 { lock.withLock { seconds } }
+    func wallTime() -> Int64 { wallMicroseconds() / 1_000_000 }
+    func wallMicroseconds() -> Int64 { lock.withLock { microseconds } }
+
+    func pass(microseconds passed: Int64) { lock.withLock { microseconds += passed } }
 
     func pass(seconds passed: Int64) {
         lock.withLock {
-            seconds += passed
+            microseconds += passed * 1_000_000
             instant.nanoseconds += passed * 1_000_000_000
         }
     }

@@ -52,6 +52,31 @@ final class OrderTests: CacheTestCase {
         }
     }
 
+    /// Of two within one second, where that is known of both: microseconds.
+    func testWithinOneSecond() {
+        let cases: [(String, TimeFractions?, TimeFractions?, isOlder: Bool, isNewer: Bool)] = [
+            ("nothing is known", nil, nil, false, false),
+            ("nothing of one", TimeFractions(request: 1, response: 2), nil, false, false),
+            ("one after the other", .init(request: 1, response: 2), .init(request: 3, response: 4), true, false),
+            ("both at once", .init(request: 1, response: 900_000), .init(request: 2, response: 3), true, false),
+            ("at the same time", .init(request: 1, response: 2), .init(request: 1, response: 2), false, false),
+        ]
+        for (name, first, second, isOlder, isNewer) in cases {
+            var (one, other) = (stored(Answer(5, 5, date: 3)), stored(Answer(5, 5, date: 3)))
+            (one.fractions, other.fractions) = (first, second)
+            XCTAssertEqual(one.isOlder(than: other, wallTime: start + 10), isOlder, name)
+            XCTAssertEqual(other.isOlder(than: one, wallTime: start + 10), isNewer, name)
+        }
+        // A reload is not lost for a Date that goes back, and what was under way at once goes by it.
+        for (came, isOlder) in [(2, true), (4, false)] as [(Int64, Bool)] {
+            var (one, reload) = (stored(Answer(5, 5, date: 3)), stored(Answer(5, 5, date: 2)))
+            one.fractions = TimeFractions(request: 1, response: came)
+            reload.fractions = TimeFractions(request: 3, response: 5)
+            XCTAssertEqual(one.isOlder(than: reload, wallTime: start + 10), isOlder)
+            XCTAssertEqual(reload.isOlder(than: one, wallTime: start + 10), !isOlder)
+        }
+    }
+
     /// Else each would drop the other.
     func testNeverBothAreOlder() {
         var random = SystemRandomNumberGenerator()
@@ -61,10 +86,16 @@ final class OrderTests: CacheTestCase {
                 let date = Bool.random(using: &random) ? Int64.random(in: -3...80, using: &random) : nil
                 return Answer(sent, sent + .random(in: 0...4, using: &random), date: date)
             }
-            let (one, other) = (any(), any())
-            let isOlder = stored(one).isOlder(than: stored(other), wallTime: start + 10)
-            guard isOlder else { continue }
-            XCTAssertFalse(stored(other).isOlder(than: stored(one), wallTime: start + 10), "\(one) \(other)")
+            func timed(_ answer: Answer) -> StoredResponse {
+                var timed = stored(answer)
+                guard Bool.random(using: &random) else { return timed }
+                let fractions = (0..<2).map { _ in Int64.random(in: 0...3, using: &random) }.sorted()
+                timed.fractions = TimeFractions(request: fractions[0], response: fractions[1])
+                return timed
+            }
+            let (one, other) = (timed(any()), timed(any()))
+            guard one.isOlder(than: other, wallTime: start + 10) else { continue }
+            XCTAssertFalse(other.isOlder(than: one, wallTime: start + 10), "\(one) \(other)")
         }
     }
 

@@ -289,7 +289,7 @@ struct Witness {
         case .follow(let id, let redirect):
             try live(id)
             let transfer = transfers[id]!
-            if transfer.transport == .waiting {
+            if [.waiting, .resting].contains(transfer.transport) {
                 try require(transfer.heldRequest == .redirect(redirect), "another redirect than the one that waited")
                 try leaveQueue(id)
             } else {
@@ -301,7 +301,7 @@ struct Witness {
             connect(id)
         case .authenticate(let id, let credential):
             try live(id)
-            if transfers[id]!.transport == .waiting {
+            if [.waiting, .resting].contains(transfers[id]!.transport) {
                 try require(transfers[id]!.heldRequest == .credential(credential), "a credential that did not wait")
                 try leaveQueue(id)
             } else {

@@ -11,4 +11,5 @@ final class LeapingClock: Clock, @unchecked Sendable {
     func leap() { leaps.add(Self.leap, ordering: .relaxed) }
     func now() -> Instant { Instant(nanoseconds: clock.now().nanoseconds + leaps.load(ordering: .relaxed)) }
     func wallTime() -> Int64 { clock.wallTime() }
+    func wallMicroseconds() -> Int64 { clock.wallMicroseconds() }
 }

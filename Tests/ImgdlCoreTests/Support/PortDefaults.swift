@@ -16,4 +16,6 @@ extension Transport {
 extension Clock {
     /// Of a machine that never sleeps.
     func timeWithSleep() -> Int64 { now().nanoseconds }
+    /// Of one that counts whole seconds.
+    func wallMicroseconds() -> Int64 { wallTime() * 1_000_000 }
 }

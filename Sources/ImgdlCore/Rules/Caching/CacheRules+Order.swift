@@ -5,14 +5,24 @@ extension StoredResponse {
     package func isOlder(than other: StoredResponse, wallTime: Int64) -> Bool {
         // Times of a clock that has been set back since do not tell what was first.
         let isOrdered = max(responseTime, other.responseTime) <= wallTime
+        let (own, others) = (times(besides: other), other.times(besides: self))
         if isOrdered {
-            if requestTime > other.responseTime { return false }
-            if responseTime < other.requestTime { return true }
+            if own.sent > others.came { return false }
+            if own.came < others.sent { return true }
         }
         if let date = telling(wallTime), let otherDate = other.telling(wallTime), date != otherDate {
             return date < otherDate
         }
-        return isOrdered && requestTime < other.requestTime
+        return isOrdered && own.sent < others.sent
+    }
+
+    /// Seconds and microseconds.
+    private typealias Time = (seconds: Int64, fraction: Int64)
+
+    /// As fine as both are known.
+    private func times(besides other: StoredResponse) -> (sent: Time, came: Time) {
+        let known = other.fractions == nil ? nil : fractions
+        return ((requestTime, known?.request ?? 0), (responseTime, known?.response ?? 0))
     }
 
     /// Date, where it tells when the server made this. That of an answer without one is the time of receiving

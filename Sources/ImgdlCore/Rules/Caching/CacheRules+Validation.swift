@@ -16,6 +16,7 @@ extension CacheRules {
             var stale = stored
             stale.requestTime = longAgo
             stale.responseTime = longAgo
+            stale.fractions = nil
             return stale
         }
         return updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
@@ -72,6 +73,7 @@ extension CacheRules {
         result.fields = withoutCookies(result.fields, CacheControl(result.fields))
         result.requestTime = requestTime
         result.responseTime = responseTime
+        result.fractions = nil
         return result
     }
 

@@ -11,6 +11,12 @@ extension StoredResponse {
         guard (0...Self.greatestLength).contains(bodyLength), Self.times.contains(requestTime),
             Self.times.contains(responseTime)
         else { return false }
+        if let fractions {
+            let microseconds: Range<Int64> = 0..<1_000_000
+            guard microseconds.contains(fractions.request), microseconds.contains(fractions.response) else {
+                return false
+            }
+        }
         switch extent {
         case .whole, .headAlone, .beginning(total: nil): return true
         case .beginning(let total?): return bodyLength < total && total <= Self.greatestLength
