@@ -37,6 +37,15 @@ final class WorkerPoolTests: XCTestCase {
             lock.withLock { while !condition(self) { changed.wait() } }
         }
 
+        /// False: that many have not come in time.
+        func waitUntilHeld(_ count: Int) -> Bool {
+            let limit = MonotonicClock().now().advanced(byMilliseconds: 20_000)
+            return lock.withLock {
+                while order.count < count { if !changed.wait(until: limit) { return false } }
+                return true
+            }
+        }
+
         func isDone(_ count: Int) -> Bool { order.count == count && inside == 0 }
     }
 
@@ -49,6 +58,23 @@ final class WorkerPoolTests: XCTestCase {
         gate.wait { $0.isDone(100) }
         XCTAssertLessThanOrEqual(gate.most, 3)
         pool.close()
+    }
+
+    /// A thread that is idle still, but has been given something, does nothing else meanwhile.
+    func testWhatComesTogetherIsDoneAtOnce() {
+        for _ in 0..<200 {
+            let pool = WorkerPool(width: 2)
+            let (first, gate) = (Gate(), Gate())
+            first.open()
+            XCTAssertTrue(pool.submit(.normal) { first.pass(0) })
+            first.wait { $0.isDone(1) }
+            for number in 0..<2 { XCTAssertTrue(pool.submit(.normal) { gate.pass(number) }) }
+            let areBothHeld = gate.waitUntilHeld(2)
+            gate.open()
+            gate.wait { $0.isDone(2) }
+            pool.close()
+            guard areBothHeld else { return XCTFail("one waits for the other, though there may be two threads") }
+        }
     }
 
     func testTheHighestPriorityGoesFirstThenTheOldest() {

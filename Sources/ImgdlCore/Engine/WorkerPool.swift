@@ -8,6 +8,8 @@ final class WorkerPool: @unchecked Sendable {
     let width: Int
     /// For each of the three priorities what begins, and what goes on.
     private var queues = InlineArray<6, Queue<() -> Void>> { _ in Queue() }
+    /// In all queues.
+    private var waitingCount = 0
     private var idle = 0
     private var threads: [Thread] = []
     /// A thread has work, or will find some.
@@ -23,7 +25,8 @@ final class WorkerPool: @unchecked Sendable {
     /// it.
     func submit(_ priority: Priority, goesOn: Bool = false, _ work: @escaping () -> Void) -> Bool {
         lock.withLock {
-            if idle == 0, threads.count < width {
+            // An idle thread has one piece of work, also while it wakes.
+            if idle <= waitingCount, threads.count < width {
                 if let thread = try? Thread.start(name: "imgdl-decode", { [unowned self] in run() }) {
                     threads.append(thread)
                 } else if threads.isEmpty {
@@ -33,6 +36,7 @@ final class WorkerPool: @unchecked Sendable {
             if !isAtWork { system_pixels_begin_work() }
             isAtWork = true
             queues[2 * priority.index + (goesOn ? 1 : 0)].append(work)
+            waitingCount += 1
             changed.signal()
             return true
         }
@@ -55,6 +59,7 @@ final class WorkerPool: @unchecked Sendable {
         lock.withLock {
             isClosing = true
             for index in queues.indices { while let work = queues[index].popFirst() { waiting.append(work) } }
+            waitingCount = 0
             changed.broadcast()
         }
         withExtendedLifetime(waiting) {}
@@ -87,6 +92,7 @@ final class WorkerPool: @unchecked Sendable {
         while !isClosing {
             for index in queues.indices.reversed() {
                 guard let work = queues[index].popFirst() else { continue }
+                waitingCount -= 1
                 if isIdle { idle -= 1 }
                 return .work(work)
             }
