@@ -594,7 +594,7 @@ typedef uint32_t imgdl_event_mask;
 enum {
     IMGDL_EVENT_STARTED = 1u << 0,  /* the transfer leaves the queue; received 0, expected -1                         */
     IMGDL_EVENT_RESPONSE = 1u << 1, /* response is set; received 0, expected known if the server said it. Again with   */
-                                    /* each attempt that is answered; a busy executor may leave earlier ones out      */
+                                    /* each attempt that is answered; a slow executor may be told of the last alone   */
     IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes. Again likewise     */
     IMGDL_EVENT_PROGRESS = 1u << 3, /* received and expected; begins with the first bytes of the body                 */
     IMGDL_EVENT_PARTIAL = 1u << 4,  /* image is set: the picture so far                                               */
@@ -915,9 +915,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
  * validation, events, executor. A transfer that waits before another attempt waits for the shortest time that one of its
  * requests would wait by itself, one that joins it meanwhile as before its own first retry (retry_base_ms), but for as long
  * as Retry-After says. A request without retries, and one that would not wait so long itself (retry_max_ms,
- * total_timeout_ms), gets a transfer of its own. So does one that is made after its URL, or one that it was redirected to,
- * was removed from the cache (not by age), or changed by another method that succeeded: it joins nothing that was asked for
- * before.
+ * total_timeout_ms), gets a transfer of its own. A request that is made after its URL, or one that it was redirected to, was
+ * removed from the cache (other than by age), or changed by another method that succeeded, joins no transfer that was sent, or
+ * answered from the cache, before.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
  * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.
@@ -1009,7 +1009,8 @@ typedef struct imgdl_config {
     uint32_t retry_max_ms;        /* 0 is IMGDL_DEFAULT_RETRY_MAX_MS                                                 */
     uint32_t failure_ttl_ms;      /* a URL that failed in a way that will not pass (bad picture, invalid URL of a    */
                                   /* redirect, certificate, protocol) fails at once for so long (BLACKLISTED), but   */
-                                  /* for requests with hooks; 0: off                                                 */
+                                  /* for requests with hooks, and unless it has been removed from the cache or       */
+                                  /* changed by another method since; 0: off                                         */
     const imgdl_status_range *accepted_statuses; /* NULL: 200 to 299                                                 */
     size_t accepted_status_count;
     const char *const *accepted_types; /* NULL: any                                                                  */
@@ -1686,9 +1687,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
  *  as above, also, once, when something that came since the last flush could not be stored, as where somebody has taken its
- *  file away or replaced the directory's key, or the index turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. What had no room within
- *  max_bytes, or came faster than the disk takes it, is no error here: not_stored counts it. A disk that has failed is tried
- *  again before. Since 1.1. */
+ *  file away or replaced the directory's key, or the index turned out to be damaged; imgdl_cache_stats.unflushed tells how
+ *  far it came. What had no room within max_bytes, or came faster than the disk takes it, is no error here: not_stored counts
+ *  it. A disk that has failed is tried again before. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {

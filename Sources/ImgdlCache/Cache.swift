@@ -104,7 +104,7 @@ package final class Cache: Store, @unchecked Sendable {
         isForked ? RemovalMark((first: 0, second: 0)) : changes.removalMark(key)
     }
 
-    package func isRemoved(_ mark: RemovalMark) -> Bool { isForked ? false : changes.isOvertaken(mark) }
+    package func isRemoved(_ mark: RemovalMark) -> Bool { isForked ? false : changes.isRemoved(mark) }
 
     package func requestMark(_ key: String) -> RequestMark {
         // Without a disk memory knows everything.

@@ -116,7 +116,7 @@ final class MemoryTier: @unchecked Sendable {
             var removed = Removed()
             let others = shelves[key]?.entries ?? []
             removed.isRefused =
-                isClosed || mark.map(changes.isOvertaken) ?? false
+                isClosed || mark.map(changes.isRemoved) ?? false
                 || others.contains { other in
                     other.id != entry.id && entry.response.isOvertaken(by: other.response, wallTime: wallTime)
                 }

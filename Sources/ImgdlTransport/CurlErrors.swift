@@ -55,7 +55,7 @@ enum CurlErrors {
         if outcome.proxyStatus >= 300 || (100...199).contains(outcome.proxyStatus) {
             return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus): \(words(outcome))")
         }
-        if outcome.isHTTP2, case .header(let cause) = excess(outcome.code, outcome.message) {
+        if case .header(let cause) = excess(outcome) {
             return HeaderBudget.unseenHeader(outcome.headerPart, cause, isShared: outcome.isShared)
         }
         switch outcome.code {
@@ -175,11 +175,13 @@ enum CurlErrors {
         case header(String)
     }
 
-    /// By the words of nghttp2, which are those of all its versions.
-    static func excess(_ code: CURLcode, _ message: String) -> Excess? {
-        // Where the server takes no answers, libcurl cannot send them, and has no words for that.
-        if code == CURLE_SEND_ERROR, message.isEmpty { return .flood }
-        guard code == CURLE_RECV_ERROR else { return nil }
+    /// By nghttp2's words, as libcurl passes them on (docs/versions.md, `floods`).
+    static func excess(_ outcome: CurlOutcome) -> Excess? {
+        let message = outcome.message
+        guard outcome.isHTTP2, outcome.systemError == 0 else { return nil }
+        // Where the server reads no answers, libcurl cannot send them, and has no words for that.
+        if outcome.code == CURLE_SEND_ERROR, message.isEmpty, outcome.secureEnd == CCURL_SECURE_OPEN { return .flood }
+        guard outcome.code == CURLE_RECV_ERROR else { return nil }
         if message.contains("Flooding was detected") { return .flood }
         // libcurl's own callback, which fails for want of room alone.
         if message.contains("user callback function failed") {
@@ -194,14 +196,13 @@ enum CurlErrors {
     static func isBreachOfHTTP2(_ outcome: CurlOutcome) -> Bool {
         guard outcome.isHTTP2, outcome.systemError == 0 else { return false }
         switch outcome.code {
-        case CURLE_SEND_ERROR:
-            return outcome.secureEnd == CCURL_SECURE_OPEN && excess(outcome.code, outcome.message) == .flood
+        case CURLE_SEND_ERROR: return excess(outcome) == .flood
         case CURLE_HTTP2:
             return outcome.tellsGoawayApart && [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
         // What nghttp2 does not read. A stream that was refused ends so, too, but curl has closed its connection by then.
         case CURLE_RECV_ERROR:
             return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
-                || excess(outcome.code, outcome.message) == .flood
+                || excess(outcome) == .flood
         // On a connection that stays, these are the end of one stream. Where it was reset, the system says so to the stream
         // that curl was reading for, and to no other.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
@@ -243,7 +244,7 @@ enum CurlErrors {
         let sentence =
             switch outcome.code {
             case CURLE_RECV_ERROR: "\(broken), \(closed): \(words(outcome))"
-            case CURLE_SEND_ERROR: "\(broken): it takes no answers to what it asks in them, \(closed)"
+            case CURLE_SEND_ERROR: "\(broken): it sends frames that must be answered, and reads no answers, \(closed)"
             // nghttp2 does not tell them apart.
             case _ where !outcome.hasHead: "\(broken), or sent a field of more than 64 KiB, \(closed)"
             default: "\(broken), \(closed)"

@@ -352,7 +352,7 @@ final class CurlTransfer: LingeringStream {
     private func loss(_ code: CURLcode) -> RetryRules.Loss? {
         guard let handle else { return nil }
         if handle.isTurnedAway || CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
-        if isHTTP2, isEndedByItself(code) { return nil }
+        if wouldEndAnyConnection(outcome(code)) { return nil }
         // Where a connection was used before, the server may have sent more than it had announced, which has spoilt it for
         // whoever came next; or it had broken down without a word to curl; or what broke the rules was for somebody else.
         if handle.newConnections == 0 {
@@ -363,10 +363,9 @@ final class CurlTransfer: LingeringStream {
         return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome(code)) ? .lost : nil
     }
 
-    /// A flood is nobody else's on any connection; too large a header is this one's where it was alone.
-    private func isEndedByItself(_ code: CURLcode) -> Bool {
-        let outcome = outcome(code)
-        return switch CurlErrors.excess(code, outcome.message) {
+    /// A flood would come again on each connection. So would a header that is too large, where no other request shared this one.
+    private func wouldEndAnyConnection(_ outcome: CurlOutcome) -> Bool {
+        switch CurlErrors.excess(outcome) {
         case .flood: true
         case .header: !outcome.isShared
         case nil: false
@@ -463,9 +462,10 @@ final class CurlTransfer: LingeringStream {
     /// turn, and at last one of its own: four times in all.
     private var stopsRepetition: Bool {
         guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection != .unshared else { return false }
-        if isHTTP2, let words = handle?.errorMessage, CurlErrors.excess(CURLE_RECV_ERROR, words) == .flood {
-            // A server that floods its connection is not asked again.
-            ownFailure = CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: words, isHTTP2: true))
+        // What curl says of the connection before. A server that floods it is not asked again.
+        let before = CurlOutcome(code: CURLE_RECV_ERROR, message: handle?.errorMessage ?? "", isHTTP2: isHTTP2)
+        if CurlErrors.excess(before) == .flood {
+            ownFailure = CurlErrors.failure(before)
             abandon()
             return true
         }

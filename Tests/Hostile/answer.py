@@ -55,7 +55,7 @@ class Answer:
     options  of the request: see client.c
     before   True, False: a picture of the same server is asked for first, or not; None: by chance
     asked    how often the server may be asked for the answer; None: as often as one likes
-    is_deaf  the server does not take what the client says while the answer is sent
+    reads_nothing   the server takes nothing that the client says while the answer is sent
     check    a request for /check/NAME comes afterwards, and this says whether it is as it must be
     says     what the message holds; by protocol, where they differ
     again    the code of a second request, with the option `again`
@@ -73,7 +73,7 @@ class Answer:
                  cache=None,
                  stored=(), neighbour=0.1, host=None, greeting=None, environment=None,
                  pieces=None, again=None, site=None, crowd=0, partitions=False,
-                 asked=None, is_deaf=False):
+                 asked=None, reads_nothing=False):
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end
         self.codes = {protocol: self._codes(code, protocol) for protocol in protocols}
@@ -88,7 +88,7 @@ class Answer:
         self.environment, self.pieces = environment or {}, pieces
         self.site = site
         self.crowd, self.partitions = crowd, partitions
-        self.asked, self.is_deaf = asked, is_deaf
+        self.asked, self.reads_nothing = asked, reads_nothing
         self.again = again and self._codes(again, None)
         ROWS[name] = self
 

@@ -87,11 +87,11 @@ class Channel:
     def __init__(self, connection):
         self.connection = connection
         self.unread = b""
-        self.is_deaf = False
+        self.reads_nothing = False
 
-    def stop_listening(self):
+    def stop_reading(self):
         """What the client says while something is sent is not taken, and soon it can say no more."""
-        self.is_deaf = True
+        self.reads_nothing = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 
     def send(self, data, pieces, seed, seconds=FLOOD_SECONDS):
@@ -129,7 +129,7 @@ class Channel:
 
     def drain(self):
         """What the client says meanwhile must not be what it waits for. The last of it is kept: requests are not long."""
-        while not self.is_deaf and select.select([self.connection], [], [], 0)[0]:
+        while not self.reads_nothing and select.select([self.connection], [], [], 0)[0]:
             data = self.connection.recv(65536)
             if not data:
                 raise OSError("the client has closed")
@@ -176,8 +176,8 @@ class Connection:
             return True
         self.server.asked += 1
         seconds = FLOOD_SECONDS
-        if row.is_deaf:
-            self.channel.stop_listening()
+        if row.reads_nothing:
+            self.channel.stop_reading()
         if row.crowd:
             seconds = CROWD_SECONDS
             self.connection.settimeout(seconds)

@@ -193,7 +193,7 @@ final class DigestKeyTests: StoreTestCase {
             if isWaiting || isUnsynced {
                 XCTAssertThrowsError(try cache.flush(), label) { error in
                     XCTAssertEqual((error as? Failure)?.code, .diskFailed, label)
-                    XCTAssertTrue("\(error)".contains("another program has put another one"), "\(error)")
+                    XCTAssertTrue("\(error)".contains("another program has replaced it"), "\(error)")
                 }
             }
             XCTAssertNoThrow(try cache.flush(), "it is told once")
@@ -214,7 +214,7 @@ final class DigestKeyTests: StoreTestCase {
             other.close()
             XCTAssertEqual(Set(log.kinds.dropFirst(events)), [.notStored], label)
             let message = try XCTUnwrap(log.all.last).message
-            XCTAssertTrue(message.contains("another program has put another key in its place"), message)
+            XCTAssertTrue(message.contains("another program has replaced the key of the folder"), message)
             removeFolder(path)
         }
     }

@@ -231,6 +231,19 @@ final class HTTP2Tests: XCTestCase {
         }
     }
 
+    /// Nobody knows whether it was looked at: libcurl does not tell it from one that was reset.
+    func testAPostThatIsRefusedBehindAGoAway() throws {
+        try begin()
+        origin.route("/a") { try $0.refuse(ending: .shutDown) }
+        let download = "POST".withCString { method in
+            Download().start(downloader, origin.url("/a")) { $0.method = method }
+        }
+        assertEnds(download, "IMGDL_ERROR_CONNECTION_LOST")
+        XCTAssertEqual(origin.log.requests.count, 1)
+        let message = download.record.message
+        XCTAssertTrue(message.contains("POST is not sent again"), message)
+    }
+
     /// Whatever it was reset for, it has no picture; and what may have been done is not done again.
     func testStreamsThatAreResetBehindAGoAway() throws {
         for hasBody in [false, true] {

@@ -263,7 +263,7 @@ final class ConfigurationTests: XCTestCase {
         var unanswered = CurlOutcome(
             code: CURLE_SEND_ERROR, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_OPEN)
         XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
-        XCTAssertTrue(CurlErrors.failure(unanswered).message.contains("it takes no answers"))
+        XCTAssertTrue(CurlErrors.failure(unanswered).message.contains("reads no answers"))
         for change in [
             { $0.secureEnd = CCURL_SECURE_ENDED }, { $0.isHTTP2 = false }, { $0.systemError = EPIPE },
             { $0.message = "Send failure: Broken pipe" },

@@ -27,8 +27,10 @@ final class FrameTests: TransportTestCase {
     }
 
     /// What becomes of a request to a server that answers it so, and how often it was asked.
-    private func ask(_ answer: [UInt8], _ end: End) throws -> (failure: Failure?, connections: Int) {
-        let authority = try Authority(TLS(), protocols: ["h2"])
+    private func ask(
+        _ answer: [UInt8], _ end: End, protocols: [String] = ["h2"]
+    ) throws -> (failure: Failure?, connections: Int) {
+        let authority = try Authority(TLS(), protocols: protocols)
         try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
         let journal = Journal()
         let listener = try Listener(journal: journal, signals: Signals())
@@ -131,6 +133,15 @@ final class FrameTests: TransportTestCase {
             guard end != .hangUp else { continue }
             XCTAssertEqual(try ask(half, end).failure?.code, .truncated, "\(end)")
         }
+    }
+
+    /// One that refuses all streams, and frames are what it says over HTTP/1.1, too.
+    func testAServerThatSpeaksNothingElse() throws {
+        let (failure, connections) = try ask(frame(3, 0, 1, [0, 0, 0, 7]), .silence, protocols: ["h2", "http/1.1"])
+        XCTAssertEqual(failure?.code, .connectionLost)
+        XCTAssertEqual(failure?.message.contains("does not speak HTTP/1.1"), true, failure?.message ?? "")
+        // Four are used at most. Where curl repeats a request by itself, what it has connected meanwhile is left.
+        XCTAssertTrue((2...6).contains(connections), "\(connections)")
     }
 
     /// It may be asked again: nobody has broken a rule.

@@ -32,7 +32,7 @@ struct Candidates {
             let rows = isHidden ? [] : try rows(key, index, store.changes, damaged)
             let found = store.withState { state -> (Candidates, Int64)? in
                 guard state.changes.settlements == settlements, state.indexNumber == indexNumber else { return nil }
-                state.changes.withdraw(key) { store.changes.isRemoved($0.removalMark) }
+                state.changes.withdraw(key) { store.changes.isRemovedByOthers($0.removalMark) }
                 let wallTime = store.clock.wallTime()
                 return (
                     Candidates(key, rows, state.changes, state.uses, usedSince, wallTime: wallTime),

@@ -161,7 +161,7 @@ final class DiskStore: @unchecked Sendable {
         let now = MonotonicClock().now()
         let memory = DiskCommand.memory(of: response, body.key)
         return lock.withLock {
-            if changes.isOvertaken(body.removalMark) || state.changes.isOvertaken(response, body.key, wallTime: time)
+            if changes.isRemoved(body.removalMark) || state.changes.isOvertaken(response, body.key, wallTime: time)
                 || meanwhile.hasOvertaken(response, body.key, wallTime: time)
             {
                 drop(body)

@@ -205,7 +205,7 @@ extension DiskWriter {
                 guard case .written(let checksum, _) = body.state else { continue }
                 held -= body.held
                 // Another program has removed it before the index had it. Its room is reserved until its file is gone.
-                if store.changes.isRemoved(body.removalMark) {
+                if store.changes.isRemovedByOthers(body.removalMark) {
                     outcome.removal.add(body.id, CheckedNumber(body.held))
                     for row in try index.rows(body.key, damaged: { _ in }) where body.outdates(row) {
                         try index.remove(row.entry.id, &outcome.removal)

@@ -84,7 +84,7 @@ extension DiskWriter {
     }
 
     private var otherKey: Failure {
-        Failure(.diskFailed, "\(folder.key): another program has put another one in its place")
+        Failure(.diskFailed, "\(folder.key): another program has replaced it")
     }
 
     /// Bodies that wait, of requests that were sent while there was another key: nobody would find them.

@@ -138,7 +138,7 @@ extension DiskWriter {
             case .clear:
                 for shard in 0..<Folder.shardCount {
                     try? folder.shard(shard).enter { (shard) throws(DiskError) in
-                        for name in try Folder.list(shard, ".", "read \(folder.bodies)")
+                        for name in try Folder.list(shard, ".", "read a folder of bodies")
                         where Folder.id(of: name) != nil {
                             unlinkat(shard, name, 0)
                         }

@@ -85,7 +85,7 @@ struct DigestKey: Equatable, Sendable {
         }
         try disk.close(descriptor, temporary)
         try written.get()
-        if try temporary.isLinked(to: path) { return self }
+        if try temporary.link(as: path) { return self }
         if let other = try Self.read(path) { return other }
         // What lies there is no key.
         try Self.setFolderAside(path)

@@ -78,8 +78,8 @@ struct InnerPath: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Gives it a second name, where nothing has that. False: it has not got it.
-    func isLinked(to other: InnerPath) throws(DiskError) -> Bool {
+    /// Gives it a second name. False: it has not got it, as where something has that.
+    func link(as other: InnerPath) throws(DiskError) -> Bool {
         try reach { (folder, name) throws(DiskError) in
             try other.reach { (otherFolder, otherName) throws(DiskError) in
                 linkat(folder, name, otherFolder, otherName, 0) == 0

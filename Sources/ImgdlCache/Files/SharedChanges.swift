@@ -143,14 +143,14 @@ final class SharedChanges: @unchecked Sendable {
 
     /// Another program has begun to remove all of its key, or everything. Whoever asks while no other program writes to
     /// the index is told of all that were there before.
-    func isRemoved(_ mark: RemovalMark) -> Bool {
+    func isRemovedByOthers(_ mark: RemovalMark) -> Bool {
         var now = mark
         note(&now)
         return Self.hasGrown(now.others, mark.others)
     }
 
     /// The same, or this program has. What is finished before that goes with it.
-    func isOvertaken(_ mark: RemovalMark) -> Bool {
+    func isRemoved(_ mark: RemovalMark) -> Bool {
         var now = mark
         note(&now)
         return Self.hasGrown(now.others, mark.others) || Self.hasGrown(now.own, mark.own)

@@ -85,7 +85,8 @@ extension Engine {
         else { return }
         let isReplacement = exchange.replacement != nil
         if found != nil, downloads.postpones(id, number, isReplacement: isReplacement, now) {
-            return isReplacement ? () : downloads.hasNothingStored(id)
+            if !isReplacement { downloads.forgetLookUp(id) }
+            return
         }
         if let replacement = exchange.replacement {
             return replace(id, number, transfer, exchange, replacement, found, now)
@@ -97,7 +98,7 @@ extension Engine {
         }
         choice.chooseIfNotAsked()
         if choice.isTooLarge, found != nil {
-            downloads.hasNothingStored(id)
+            downloads.forgetLookUp(id)
             return downloads.consulted(id, number, .later, now)
         }
         if choice.isSnapshot, let found {
@@ -137,7 +138,7 @@ extension Engine {
             exchange.plan = .fetch(stores: true)
             store?.count(.miss)
         }
-        if exchange.storedMoment == nil { downloads.hasNothingStored(id) }
+        if exchange.storedMoment == nil { downloads.forgetLookUp(id) }
         downloads.consulted(id, number, .forward(fallbackUntil: fallbackUntil), now)
     }
 

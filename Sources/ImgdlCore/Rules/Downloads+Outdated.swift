@@ -10,7 +10,7 @@ extension Downloads {
     }
 
     /// Nothing that was found has a part in it: until it goes to its server it cannot be outdated.
-    package mutating func hasNothingStored(_ id: TransferID) {
+    package mutating func forgetLookUp(_ id: TransferID) {
         guard transfers.contains(id), transfers[id].laterHops.isEmpty else { return }
         transfers[id].askedAt = nil
     }

@@ -90,7 +90,7 @@ flood("empty-data-then-answer", lambda stream: frame(DATA, 0, stream), first=lam
 for name, part in {"pings": frame(PING, 0, 0, bytes(8)), "settings": settings()}.items():
     flood(f"{name}-before-head", lambda stream, part=part: part, code=QUIET, asked=1, **NOTHING)
     for place, first in (("before-head", NOTHING), ("behind-head", {})):
-        flood(f"{name}-{place}-unanswered", lambda stream, part=part: part, code=QUIET, asked=1, is_deaf=True, **first)
+        flood(f"{name}-{place}-unanswered", lambda stream, part=part: part, code=QUIET, asked=1, reads_nothing=True, **first)
 for name, part in {"pings": frame(PING, 0, 0, bytes(8)), "settings": settings(),
     "window-updates": window_update(0, 1)}.items():
     greeting(f"flood-greeting-{name}", lambda part=part: (settings() if not at else part * 60000 for at in range(

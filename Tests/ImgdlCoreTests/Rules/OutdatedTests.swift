@@ -75,7 +75,7 @@ final class OutdatedTests: XCTestCase {
             let request = TransferRequest(url: url, cacheMode: .use)
             let first = play.submit(request)
             play.downloads.asked(first.transfer, at: 0)
-            if !isStored { play.downloads.hasNothingStored(first.transfer) }
+            if !isStored { play.downloads.forgetLookUp(first.transfer) }
             play.downloads.consulted(first.transfer, 1, .forward(fallbackUntil: nil), play.now)
             play.downloads.partFromOutdated(request) { 1 > $1 }
             XCTAssertEqual(play.submit(request).transfer == first.transfer, !isStored)
@@ -93,7 +93,7 @@ final class OutdatedTests: XCTestCase {
             play.finished(first.transfer)
             // What led there was asked for earlier, and what was found for the next hop does not change that.
             play.downloads.asked(first.transfer, at: 5)
-            play.downloads.hasNothingStored(first.transfer)
+            play.downloads.forgetLookUp(first.transfer)
             part(&play, [outdated: 1])
             XCTAssertNotEqual(play.submit("a").transfer, first.transfer)
         }

@@ -578,7 +578,7 @@ struct RandomPlay: ~Copyable {
         case 0..<3: try play(id, consultation)
         case 4 where !witness.transfers[id]!.isPlaced && consultation.kind != .again:
             comeBack(id)
-            hasNothingStored(id)
+            forgetLookUp(id)
             downloads.consulted(id, consultation.number, .later, witness.now)
             try settle("\(name(id)) is to be consulted about later")
         case 5:
@@ -599,7 +599,7 @@ struct RandomPlay: ~Copyable {
                 if random.oneIn(4) {
                     witness.transfers[id]!.storedMoment = witness.transfers[id]!.asked.last!.moment
                 } else {
-                    hasNothingStored(id)
+                    forgetLookUp(id)
                 }
             }
             witness.transfers[id]!.isForwarded = true
@@ -619,14 +619,14 @@ struct RandomPlay: ~Copyable {
             return false
         }
         witness.transfers[id]!.postponed = isReplacement ? .answer : .again
-        if !isReplacement { hasNothingStored(id) }
+        if !isReplacement { forgetLookUp(id) }
         try settle("\(name(id)) is stored, and waits for hosts")
         return true
     }
 
-    private mutating func hasNothingStored(_ id: TransferID) {
+    private mutating func forgetLookUp(_ id: TransferID) {
         witness.transfers[id]!.asked.removeLast()
-        downloads.hasNothingStored(id)
+        downloads.forgetLookUp(id)
     }
 
     private mutating func comeBack(_ id: TransferID) {

@@ -48,7 +48,7 @@ class Downloader:
     max_redirects    10 by default
     retries          a number, or a `Retry`; 0 by default
     failure_ttl      a URL that failed in a way that will not pass fails at once for so many seconds (BLACKLISTED), but for
-                     requests with hooks
+                     requests with hooks, and unless it has been removed from the cache or changed by another method since
     accepted_statuses
                      numbers, ranges, or pairs of first and last; range(200, 300) by default
     accepted_types   such as ["image/png", "image/*"]; any by default. A response without Content-Type passes

@@ -54,7 +54,7 @@ package struct StorageLosses: Equatable, Sendable {
         case .noRoom: "there is no room for \(isOne ? "it" : "them") within max_bytes"
         case .reader: "another program reads the index for so long that its log is full"
         case .writer: "another program has been writing to the index for some seconds"
-        case .otherKey: "another program has put another key in its place"
+        case .otherKey: "another program has replaced the key of the folder"
         case .closed: "the cache was closed before \(isOne ? "it was" : "they were") written"
         case .failure: "the disk does not work"
         }

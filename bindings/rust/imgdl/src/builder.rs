@@ -107,7 +107,7 @@ impl Builder {
     }
 
     /// A URL that failed in a way that will not pass (bad picture, certificate, protocol) fails at once for so long,
-    /// with [`Code::BLACKLISTED`]; zero is the default: not at all.
+    /// with [`Code::BLACKLISTED`], unless it has been removed from the cache or changed by another method since; zero is the default: not at all.
     pub fn failure_ttl(self, ttl: Duration) -> Builder {
         Builder { failure_ttl: ttl, ..self }
     }
