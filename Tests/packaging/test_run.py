@@ -10,7 +10,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SUITE = 'Suite("{name}", "", ["sh", "-c", "{script}"], count_plain, lane={lane!r})'
 PASSES = "echo 1 passed, 0 failed, 0 skipped"
-STAYS = "echo is here; exec sleep 600"
+STAYS = "echo is here; exec sleep 60"
 
 
 class RunTests(unittest.TestCase):
@@ -42,7 +42,7 @@ class RunTests(unittest.TestCase):
         process.communicate()
 
     def test_lines_of_suites_that_run_at_once_have_their_names(self):
-        process = self.start(("alone", PASSES, None), ("a", PASSES, "x"), ("b", PASSES, "y"))
+        process = self.start(("alone", PASSES, None), ("a", PASSES, "group/x"), ("b", PASSES, "group/y"))
         lines = process.communicate(timeout=60)[0].splitlines()
         self.assertEqual(process.returncode, 0, lines)
         for line in ("1 passed, 0 failed, 0 skipped", "a: 1 passed, 0 failed, 0 skipped", "b: 1 passed, 0 failed, 0 skipped"):
@@ -50,7 +50,9 @@ class RunTests(unittest.TestCase):
         self.assertEqual(lines[-1], "3 passed, 0 failed, 0 skipped")
 
     def test_nothing_begins_after_ctrl_c(self):
-        process = self.start(("a", STAYS, "x"), ("b", STAYS, "y"), ("c", PASSES, "x"), ("d", PASSES, "y"), ("e", PASSES, None))
+        process = self.start(
+            ("a", STAYS, "group/x"), ("b", STAYS, "group/y"), ("c", PASSES, "group/x"), ("d", PASSES, "group/y"),
+            ("e", PASSES, None))
         lines = []
         while not {"a: is here\n", "b: is here\n"} <= set(lines):
             lines.append(process.stdout.readline())
