@@ -26,6 +26,10 @@ struct CurlOutcome {
     var isHTTP2 = false
     /// Other streams were on it.
     var isShared = false
+    /// Another of its streams has ended for a flood.
+    var isFlooded = false
+    /// None of its streams has failed before.
+    var isFirst = true
     var secureEnd = CCURL_SECURE_UNKNOWN
     /// CURLE_HTTP2 is not for a GOAWAY.
     var tellsGoawayApart = CurlVersion.tellsGoawayApart
@@ -178,9 +182,16 @@ enum CurlErrors {
     /// By nghttp2's words, as libcurl passes them on (docs/versions.md, `floods`).
     static func excess(_ outcome: CurlOutcome) -> Excess? {
         let message = outcome.message
-        guard outcome.isHTTP2, outcome.systemError == 0 else { return nil }
-        // Where the server reads no answers, libcurl cannot send them, and has no words for that.
-        if outcome.code == CURLE_SEND_ERROR, message.isEmpty, outcome.secureEnd == CCURL_SECURE_OPEN { return .flood }
+        guard outcome.isHTTP2 else { return nil }
+        if outcome.isFlooded { return .flood }
+        guard outcome.systemError == 0 else { return nil }
+        // Where the server reads no answers, libcurl cannot send them, and has no words for that. For the first stream that fails
+        // of it libcurl may have closed the connection by now; what the others meet is that.
+        if outcome.code == CURLE_SEND_ERROR, message.isEmpty,
+            outcome.secureEnd == CCURL_SECURE_OPEN || outcome.secureEnd == CCURL_SECURE_LEFT && outcome.isFirst
+        {
+            return .flood
+        }
         guard outcome.code == CURLE_RECV_ERROR else { return nil }
         if message.contains("Flooding was detected") { return .flood }
         // libcurl's own callback, which fails for want of room alone.
@@ -194,15 +205,14 @@ enum CurlErrors {
     /// Whether frames broke the rules of HTTP/2. nghttp2 gives the connection up then, and libcurl closes it, though the server
     /// has not; older versions say no more than that nothing came.
     static func isBreachOfHTTP2(_ outcome: CurlOutcome) -> Bool {
+        if excess(outcome) == .flood { return true }
         guard outcome.isHTTP2, outcome.systemError == 0 else { return false }
         switch outcome.code {
-        case CURLE_SEND_ERROR: return excess(outcome) == .flood
         case CURLE_HTTP2:
             return outcome.tellsGoawayApart && [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
         // What nghttp2 does not read. A stream that was refused ends so, too, but curl has closed its connection by then.
         case CURLE_RECV_ERROR:
             return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
-                || excess(outcome) == .flood
         // On a connection that stays, these are the end of one stream. Where it was reset, the system says so to the stream
         // that curl was reading for, and to no other.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
@@ -243,6 +253,7 @@ enum CurlErrors {
         // For the others curl has words of a connection that was lost.
         let sentence =
             switch outcome.code {
+            case _ where outcome.isFlooded: "\(broken) with a flood of frames, \(closed)"
             case CURLE_RECV_ERROR: "\(broken), \(closed): \(words(outcome))"
             case CURLE_SEND_ERROR: "\(broken): it sends frames that must be answered, and reads no answers, \(closed)"
             // nghttp2 does not tell them apart.

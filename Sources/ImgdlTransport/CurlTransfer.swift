@@ -159,9 +159,13 @@ final class CurlTransfer: LingeringStream {
             },
             connected: { context, address, _, remotePort, localPort in
                 CurlTransfer.with(context) { transfer in
+                    let before = transfer.connectionName
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
+                    let isFlooded = transfer.lane?.multi.secureConnections[before]?.isFlooded == true
                     transfer.noteConnection()
-                    if transfer.stopsRepetition || transfer.turnsBack { return CURL_PREREQFUNC_ABORT }
+                    guard !transfer.stopsRepetition(afterFlood: isFlooded), !transfer.turnsBack else {
+                        return CURL_PREREQFUNC_ABORT
+                    }
                     transfer.isSent = transfer.connected(to: address)
                     transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
                     guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
@@ -266,17 +270,21 @@ final class CurlTransfer: LingeringStream {
 
     private func outcome(_ code: CURLcode) -> CurlOutcome {
         let connection = lane?.multi.secureConnections[connectionName]
-        return CurlOutcome(
+        let outcome = CurlOutcome(
             code: code, method: request.method, message: handle?.errorMessage ?? "", isConnected: isConnected,
             hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
             maximumHeaderBytes: request.maximumHeaderBytes, headerPart: parser.part,
             lastFieldName: parser.lastFieldName, systemError: systemError,
             handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
             isHTTP2: connection?.isHTTP2 ?? false, isShared: connection?.isShared ?? false,
+            isFlooded: connection?.isFlooded ?? false, isFirst: connection?.hasFailed != true,
             secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
             usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
             isTunnelled: isTunnelled, proxy: proxy,
             secrets: options.proxies.secrets + QueryRedaction.secrets(request.url.canonical))
+        connection?.hasFailed = true
+        if CurlErrors.excess(outcome) == .flood { lane?.multi.secureConnections.noteFlood(of: connectionName) }
+        return outcome
     }
 
     /// The system's number for what failed on its connection; 0 for none.
@@ -352,7 +360,14 @@ final class CurlTransfer: LingeringStream {
     private func loss(_ code: CURLcode) -> RetryRules.Loss? {
         guard let handle else { return nil }
         if handle.isTurnedAway || CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
-        if wouldEndAnyConnection(outcome(code)) { return nil }
+        let outcome = outcome(code)
+        switch CurlErrors.excess(outcome) {
+        // It would come again on each connection.
+        case .flood: return nil
+        // That may have been another's, where there were others.
+        case .header: return outcome.isShared ? .lost : nil
+        case nil: break
+        }
         // Where a connection was used before, the server may have sent more than it had announced, which has spoilt it for
         // whoever came next; or it had broken down without a word to curl; or what broke the rules was for somebody else.
         if handle.newConnections == 0 {
@@ -360,16 +375,7 @@ final class CurlTransfer: LingeringStream {
         }
         if isHTTP2, CurlErrors.isReset(code, handle.errorMessage) { return .lost }
         // In HTTP/2 most often a GOAWAY that does not count its stream.
-        return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome(code)) ? .lost : nil
-    }
-
-    /// A flood would come again on each connection. So would a header that is too large, where no other request shared this one.
-    private func wouldEndAnyConnection(_ outcome: CurlOutcome) -> Bool {
-        switch CurlErrors.excess(outcome) {
-        case .flood: true
-        case .header: !outcome.isShared
-        case nil: false
-        }
+        return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome) ? .lost : nil
     }
 
     private static var endsOfSpoiltConnections: [CURLcode] {
@@ -460,10 +466,11 @@ final class CurlTransfer: LingeringStream {
     ///
     /// What HTTP/2 refuses curl sends as often again, on each kind of connection. It does so once: then a new connection has its
     /// turn, and at last one of its own: four times in all.
-    private var stopsRepetition: Bool {
+    private func stopsRepetition(afterFlood isFlooded: Bool) -> Bool {
         guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection != .unshared else { return false }
         // What curl says of the connection before. A server that floods it is not asked again.
-        let before = CurlOutcome(code: CURLE_RECV_ERROR, message: handle?.errorMessage ?? "", isHTTP2: isHTTP2)
+        let before = CurlOutcome(
+            code: CURLE_RECV_ERROR, message: handle?.errorMessage ?? "", isHTTP2: isHTTP2, isFlooded: isFlooded)
         if CurlErrors.excess(before) == .flood {
             ownFailure = CurlErrors.failure(before)
             abandon()

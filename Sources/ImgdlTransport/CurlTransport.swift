@@ -622,6 +622,12 @@ package final class CurlTransport: Transport {
             transfer.reportHeldHead(code)
             if transfer.curlEnds(code) { conclude(transfer, code) }
         }
+        // curl tells some of its streams, and others nothing.
+        for name in multi.secureConnections.takeFlooded() {
+            for transfer in transfers.all where transfer.lane?.multi === multi && transfer.connectionName == name {
+                end(flooded: transfer)
+            }
+        }
         if multi.takeGoodbye() { wakeEnded(of: multi) }
     }
 

@@ -9,6 +9,10 @@ struct SecureConnections {
         private(set) var lastUser: TransferID?
         /// Whether several streams were on it at once, at any time.
         private(set) var isShared = false
+        /// One of its streams has ended for a flood of the server's: so do all.
+        fileprivate(set) var isFlooded = false
+        /// One of its streams has failed.
+        var hasFailed = false
         /// Where it goes, as curl tells servers apart: all addresses of a port are one here.
         let server: Server
 
@@ -60,6 +64,7 @@ struct SecureConnections {
     private var connections: [UInt64: Connection] = [:]
     /// Connections of HTTP/2 through a tunnel within a proxy's TLS.
     private var tunnels: Set<UInt64> = []
+    private var flooded: [UInt64] = []
     /// Those that have spoken HTTP/2; nil: more than are remembered.
     private var serversOfHTTP2: Set<Server>? = []
     private var mostBeforeForgetting = leastToForget
@@ -82,6 +87,19 @@ struct SecureConnections {
         guard connections[name]?.isClosed == true else { return }
         connections[name] = nil
         tunnels.remove(name)
+    }
+
+    /// Told by one of its streams.
+    mutating func noteFlood(of name: UInt64) {
+        guard let connection = connections[name], !connection.isFlooded else { return }
+        connection.isFlooded = true
+        flooded.append(name)
+    }
+
+    /// Those that were noted since this was called last.
+    mutating func takeFlooded() -> [UInt64] {
+        defer { flooded = [] }
+        return flooded
     }
 
     /// Tunnels that have brought what nobody has read yet.

@@ -264,13 +264,23 @@ final class ConfigurationTests: XCTestCase {
             code: CURLE_SEND_ERROR, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_OPEN)
         XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
         XCTAssertTrue(CurlErrors.failure(unanswered).message.contains("reads no answers"))
+        unanswered.secureEnd = CCURL_SECURE_LEFT
+        XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
         for change in [
             { $0.secureEnd = CCURL_SECURE_ENDED }, { $0.isHTTP2 = false }, { $0.systemError = EPIPE },
+            { $0.isFirst = false },
             { $0.message = "Send failure: Broken pipe" },
         ] as [(inout CurlOutcome) -> Void] {
             var other = unanswered
             change(&other)
             XCTAssertEqual(CurlErrors.failure(other).code, .connectionLost, other.message)
+        }
+        // Others on its connection end as it does, whatever curl says of them.
+        for code in [CURLE_HTTP2, CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE] {
+            var other = CurlOutcome(code: code, message: "m", isHTTP2: true, isShared: true, isFlooded: true)
+            other.systemError = EPIPE
+            XCTAssertEqual(CurlErrors.failure(other).code, .protocolError, "\(code)")
+            XCTAssertTrue(CurlErrors.failure(other).message.contains("with a flood of frames"), "\(code)")
         }
         unanswered.hasHead = true
         XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)

@@ -1,5 +1,6 @@
 import ImgdlCore
 import Origin
+import Synchronization
 import XCTest
 
 @testable import ImgdlTransport
@@ -54,13 +55,15 @@ final class FrameTests: TransportTestCase {
         return (failure, journal.log.connections.count)
     }
 
-    /// Reads until the request's HEADERS have come.
-    private static func readsRequest(_ connection: Connection) -> Bool {
+    /// Reads until HEADERS of so many requests have come.
+    private static func readsRequest(_ connection: Connection, _ count: Int = 1) -> Bool {
         var bytes: [UInt8] = []
+        var left = count
         var at = 24  // behind the preface
         while true {
             while at + 9 <= bytes.count {
-                if bytes[at + 3] == 1 { return true }
+                if bytes[at + 3] == 1 { left -= 1 }
+                if left == 0 { return true }
                 at += 9 + Int(bytes[at]) << 16 + Int(bytes[at + 1]) << 8 + Int(bytes[at + 2])
             }
             guard let more = receive(connection) else { return false }
@@ -142,6 +145,37 @@ final class FrameTests: TransportTestCase {
         XCTAssertEqual(failure?.message.contains("does not speak HTTP/1.1"), true, failure?.message ?? "")
         // Four are used at most. Where curl repeats a request by itself, what it has connected meanwhile is left.
         XCTAssertTrue((2...6).contains(connections), "\(connections)")
+    }
+
+    /// A server that floods a connection of several streams with what must be answered, and reads nothing: none of them is sent
+    /// again.
+    func testAFloodEndsAllStreams() throws {
+        let authority = try Authority(TLS(), protocols: ["h2"])
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let journal = Journal()
+        let listener = try Listener(journal: journal, signals: Signals())
+        defer { listener.stop() }
+        let flood = repeated(frame(6, 0, 0, [UInt8](repeating: 0, count: 8)), 1000)
+        let settings = frame(4, 0, 0)
+        let connections = Mutex(0)
+        let requests = Mutex(0)
+        try listener.start { connection in
+            guard (try? connection.secure(by: authority)) != nil else { return }
+            try? settings.withUnsafeBytes { try connection.send($0) }
+            let isFirst = connections.withLock { count in
+                count += 1
+                return count == 1
+            }
+            guard Self.readsRequest(connection, isFirst ? 3 : 1) else { return }
+            requests.withLock { $0 += isFirst ? 3 : 1 }
+            while (try? flood.withUnsafeBytes { try connection.send($0) }) != nil {}
+        }
+        let ids = try (1...3).map { try start("https://127.0.0.1:\(listener.port)/\($0)") }
+        for id in ids {
+            let failure = record(of: id).failure
+            XCTAssertTrue([.protocolError, .flood].contains(failure?.code), "\(String(describing: failure))")
+        }
+        XCTAssertEqual(requests.withLock { $0 }, 3)
     }
 
     /// It may be asked again: nobody has broken a rule.

@@ -244,7 +244,9 @@ static void on_progress(const imgdl_batch_progress *progress, void *user_data)
     struct ward *ward = user_data;
     /* An inline one comes where a request of it ended: also where that was dispatched, or its executor released. */
     enum place inline_place = is_players_thread ? DISPATCHED : INLINE;
-    enum place before = enter(ward->executor ? DISPATCHED : ward->mask & INLINE_REQUEST ? inline_place : DELIVERY);
+    /* That of a downloader that delivers inline, too, which comes in place of a thread of the library's then. */
+    enum place otherwise = is_players_thread ? DISPATCHED : DELIVERY;
+    enum place before = enter(ward->executor ? DISPATCHED : ward->mask & INLINE_REQUEST ? inline_place : otherwise);
     struct executor_model *outer = enter_executor(ward->executor);
     enter_ward(ward, 0);
     if (atomic_load(&ward->terminals))

@@ -1,3 +1,4 @@
+import CStore
 import Glibc
 import ImgdlCore
 
@@ -68,12 +69,14 @@ extension Folder {
     static func makeNew(_ path: InnerPath) throws(DiskError) {
         try path.reach { (folder, name) throws(DiskError) in
             guard mkdirat(folder, name, 0o700) == 0 else { throw DiskError("make \(path)") }
+            // Something else may have its name by now, whose rights are not changed.
+            let descriptor = store_open_folder(folder, name)
+            guard descriptor >= 0 else { throw DiskError("make \(path)") }
+            defer { close(descriptor) }
             var status = stat()
-            guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw DiskError("make \(path)") }
+            guard fstat(descriptor, &status) == 0 else { throw DiskError("make \(path)") }
             if status.st_mode & 0o777 == 0o700 { return }
-            // Not every system can do so without following a link.
-            if fchmodat(folder, name, 0o700, AT_SYMLINK_NOFOLLOW) == 0 { return }
-            guard errno == EOPNOTSUPP, fchmodat(folder, name, 0o700, 0) == 0 else {
+            guard chmod("/proc/self/fd/\(descriptor)", 0o700) == 0 else {
                 throw DiskError("set the rights of \(path)")
             }
         }
