@@ -120,6 +120,68 @@ final class SharedChangesTests: StoreTestCase {
         other.close()
     }
 
+    private static let removals: [(String, (Cache) throws -> Void)] = [
+        ("remove", { try $0.removeAndWait(key: "k") }), ("clear", { try $0.clear() }),
+    ]
+
+    /// A request of one that was sent before may not answer after the call, whatever the other's threads have come to.
+    func testWhatIsRemovedAtOnceAfterOpeningIsRemovedForOthers() throws {
+        let one = try open()
+        try one.flush()
+        for (name, call) in Self.removals {
+            for _ in 0..<50 {
+                let mark = one.removalMark("k")
+                let other = try open()
+                try call(other)
+                XCTAssertTrue(one.isRemoved(mark), name)
+                other.close()
+            }
+        }
+        one.close()
+    }
+
+    /// The folder can be used only later: what was removed before is told when it is carried out.
+    func testWhatIsRemovedBeforeTheFolderCanBeUsedIsRemovedForOthers() throws {
+        for (name, call) in Self.removals {
+            write([1], to: path)
+            let other = try open()
+            XCTAssertThrowsError(try other.flush())
+            unlink(path)
+            let one = try open()
+            try one.flush()
+            let mark = one.removalMark("k")
+            try call(other)
+            XCTAssertTrue(one.isRemoved(mark), name)
+            for cache in [one, other] { cache.close() }
+            removeFolder(path)
+        }
+    }
+
+    func testWhatIsAnnouncedBeforeThereIsAFileIsSaidInIt() throws {
+        mkdir(path, 0o700)
+        let name = path + "/changes-1"
+        let announcements: [(String, (SharedChanges) -> Void)] = [
+            ("key", { $0.announce(key: "k") }), ("all", { $0.announceAll() }),
+        ]
+        for (words, announce) in announcements {
+            let (teller, other) = (SharedChanges(), SharedChanges())
+            XCTAssertTrue(other.attach(name, isReadOnly: false))
+            let (id, mark, removal) = (EntryID(rawValue: 7), other.mark("k"), other.removalMark("k"))
+            let ownRemoval = teller.removalMark("k")
+            announce(teller)
+            XCTAssertFalse(other.isRemoved(removal), words)
+            XCTAssertTrue(teller.attach(name, isReadOnly: false))
+            XCTAssertTrue(other.isRemoved(removal), words)
+            XCTAssertFalse(other.isCurrent(mark), words)
+            XCTAssertTrue(other.isBeingRemoved("k", id), words)
+            XCTAssertFalse(teller.isRemovedByOthers(ownRemoval), "\(words): it is its own")
+            let later = other.removalMark("k")
+            teller.tellAll()
+            XCTAssertFalse(other.isBeingRemoved("k", id), words)
+            XCTAssertFalse(other.isRemoved(later), "\(words): counted once")
+        }
+    }
+
     func testImagesGoToo() throws {
         let (one, other) = try openBoth()
         let entry = try XCTUnwrap(find(one, "k")).entry

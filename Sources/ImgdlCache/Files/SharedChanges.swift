@@ -40,6 +40,16 @@ final class SharedChanges: @unchecked Sendable {
     private var isWritable = false
     /// Where it is, once that is known.
     private var place: (path: String, isReadOnly: Bool)?
+    /// What was announced while there was no file to say it in.
+    private var unsaid = Unsaid()
+
+    /// As much as there are buckets, at most.
+    private struct Unsaid {
+        /// The last of each bucket.
+        var hashes: [UInt32: UInt64] = [:]
+        /// Buckets of removals.
+        var removals: Set<Int> = []
+    }
 
     private struct FileName: Equatable {
         let device: UInt64
@@ -197,21 +207,15 @@ final class SharedChanges: @unchecked Sendable {
     }
     func countRemovalOfAll() { own[Self.removalsHere].wrappingAdd(1, ordering: .acquiringAndReleasing) }
 
-    /// It is going to be removed: until `tell` nobody else serves it.
+    /// It is going to be removed: until `tell` nobody else serves it. Where there is no file for that yet, others learn of
+    /// it as soon as there is one.
     func announce(key: String) {
-        let bucket = Self.bucket(Self.hash(key))
-        announce(Self.hash(key), in: bucket)
-        let (first, second) = Self.removalBuckets(Self.hash(key))
-        lock.withLock { for bucket in [first, second] { countRemoval(bucket) } }
+        let hash = Self.hash(key)
+        let (first, second) = Self.removalBuckets(hash)
+        announce(hash, in: Self.bucket(hash), removals: [first, second])
     }
-    func announce(_ id: EntryID) { announce(Self.hash(id), in: Self.bucket(Self.hash(id))) }
-    func announceAll() {
-        announce(Self.everything, in: 0)
-        lock.withLock {
-            for bucket in 1..<Self.bucketCount { count(bucket) }
-            countRemoval(0)
-        }
-    }
+    func announce(_ id: EntryID) { announce(Self.hash(id), in: Self.bucket(Self.hash(id)), removals: []) }
+    func announceAll() { announce(Self.everything, in: 0, removals: [0]) }
 
     /// The index says it now.
     func tell(key: String) { tell([Self.bucket(Self.hash(key))]) }
@@ -242,20 +246,34 @@ final class SharedChanges: @unchecked Sendable {
             && Int(status.st_blocks) * 512 >= byteCount
     }
 
-    private func announce(_ hash: UInt64, in bucket: UInt32) {
+    private func announce(_ hash: UInt64, in bucket: UInt32, removals: [Int]) {
         follow()
         lock.withLock {
-            guard let shared, isWritable else { return }
-            let until = Self.now() + Self.longestNanoseconds
+            unsaid.hashes[bucket] = hash
+            unsaid.removals.formUnion(removals)
+            sayUnsaid()
+        }
+    }
+
+    /// Inside the lock.
+    private func sayUnsaid() {
+        guard let shared, isWritable else { return }
+        let until = Self.now() + Self.longestNanoseconds
+        for (bucket, hash) in unsaid.hashes {
             own[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
             shared[2 * Self.bucketCount + Int(bucket)].store(hash, ordering: .releasing)
             shared[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
             count(Int(bucket))
+            if hash == Self.everything { for other in 1..<Self.bucketCount { count(other) } }
         }
+        for bucket in unsaid.removals { countRemoval(bucket) }
+        unsaid = Unsaid()
     }
 
     private func tell(_ bucket: UInt32) {
         lock.withLock {
+            // The index says it: nobody else needs to be kept from looking there.
+            unsaid.hashes[bucket] = nil
             guard let shared, isWritable else { return }
             count(Int(bucket))
             let index = Self.bucketCount + Int(bucket)
@@ -342,6 +360,7 @@ final class SharedChanges: @unchecked Sendable {
         let isSame = file == nil || file == found
         if found != file, !isFirst { nextEra() }
         file = found
+        sayUnsaid()
         return isSame
     }
 
