@@ -40,7 +40,7 @@ final class FailingDiskTests: StoreTestCase {
             XCTAssertFalse(cache.put("k", bytes(100)), "\(step)")
             clock.advance(seconds: 1)
             XCTAssertFalse(cache.put("k", bytes(100)), "this one finds out")
-            try cache.flush()
+            XCTAssertEqual(failure(cache)?.code, DiskError.code(number), "\(step): and is lost")
             XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable, .writable], "\(step)")
             XCTAssertTrue(cache.put("k", bytes(100)), "\(step)")
             try cache.flush()
@@ -66,7 +66,7 @@ final class FailingDiskTests: StoreTestCase {
         disk.fail(.synchronize, nil)
         clock.advance(seconds: 1)
         XCTAssertFalse(cache.put("l", bytes(100)), "this one finds out")
-        try cache.flush()
+        XCTAssertEqual(failure(cache)?.code, .diskFailed, "and is lost")
         XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable, .writable])
         cache.close()
     }
@@ -89,6 +89,85 @@ final class FailingDiskTests: StoreTestCase {
         XCTAssertTrue(disk.synchronizations == before)
     }
 
+    private func failure(_ cache: Cache) -> Failure? {
+        do {
+            try cache.flush()
+            return nil
+        } catch { return error }
+    }
+
+    /// What comes while the disk is known not to work is nowhere: the next flush says so, also where the disk works by then.
+    func testAFlushSaysOnceThatSomethingCameWhileTheDiskDidNotWork() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        cache.put("changed", bytes(100))
+        try cache.flush()
+        let changed = try XCTUnwrap(cache.wait("changed")).entry.id
+        let comings: [(String, () -> Void)] = [
+            ("body", { XCTAssertFalse(cache.put("second", bytes(100))) }),
+            ("headers", { cache.update(changed, response(at: 300)) }),
+        ]
+        for (words, come) in comings {
+            disk.fail(.write, ENOSPC)
+            cache.put("first", bytes(100))
+            XCTAssertEqual(failure(cache)?.code, .diskFull, words)
+            come()
+            disk.fail(.write, nil)
+            let told = try XCTUnwrap(failure(cache), words)
+            XCTAssertEqual(told.code, .diskFull, words)
+            XCTAssertTrue(told.message.contains(String(cString: strerror(ENOSPC))), told.message)
+            XCTAssertNil(failure(cache), "\(words): said once")
+            disk.fail(.write, ENOSPC)
+            cache.put("first", bytes(100))
+            XCTAssertEqual(failure(cache)?.code, .diskFull, words)
+            disk.fail(.write, nil)
+            XCTAssertNil(failure(cache), "\(words): nothing has come since")
+        }
+        XCTAssertNil(cache.wait("changed"), "without the new headers it is none")
+        XCTAssertEqual(try cache.statistics().notStored, 5)
+        cache.close()
+    }
+
+    /// It works again once all works that storing needs.
+    func testWhatStoringNeedsIsTriedBeforeItWorksAgain() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let damages: [(String, damage: (String) -> Void, mend: (String) -> Void)] = [
+            (
+                "the lock",
+                { path in
+                    unlink(path + "/lock-1")
+                    mkdir(path + "/lock-1", 0o700)
+                    mkdir(path + "/lock-1/full", 0o700)
+                }, { path in rmdir(path + "/lock-1/full") }
+            ),
+            ("the bodies' folder", { _ in disk.fail(.publish, EACCES) }, { _ in disk.fail(.publish, nil) }),
+        ]
+        for (words, damage, mend) in damages {
+            let cache = try open()
+            let before = log.all.count
+            cache.put("before", bytes(100))
+            try cache.flush()
+            damage(path)
+            for number in 0..<6 {
+                cache.put("\(number)", bytes(100))
+                XCTAssertNotNil(failure(cache), "\(words): \(number)")
+            }
+            XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable], words)
+            XCTAssertFalse(try cache.statistics().isWritable, words)
+            mend(path)
+            XCTAssertNil(failure(cache), words)
+            XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable, .writable], words)
+            XCTAssertEqual(files.count, 1, "\(words): nothing is left of trying")
+            cache.put("after", bytes(100))
+            XCTAssertNil(failure(cache), words)
+            XCTAssertEqual(cache.wait("after")?.bytes, bytes(100), words)
+            cache.close()
+            removeFolder(path)
+        }
+    }
+
     func testWhatIsRemovedWhileTheDiskFailsStaysRemoved() throws {
         let disk = FailingDisk()
         tuning.disk = disk
@@ -105,7 +184,7 @@ final class FailingDiskTests: StoreTestCase {
         disk.fail(.write, nil)
         clock.advance(seconds: 1)
         XCTAssertFalse(cache.put("c", bytes(100)))
-        try cache.flush()
+        XCTAssertEqual(failure(cache)?.code, .diskFull, "it is lost")
         XCTAssertEqual(log.kinds, [.unwritable, .writable])
         XCTAssertNil(cache.wait("a"))
         XCTAssertEqual(files.count, 1)
@@ -138,7 +217,7 @@ final class FailingDiskTests: StoreTestCase {
         unlink(path)
         clock.advance(seconds: 1)
         XCTAssertFalse(cache.put("k", bytes(10)))
-        try cache.flush()
+        XCTAssertEqual(failure(cache)?.code, .diskFailed, "it is lost")
         XCTAssertTrue(cache.put("k", bytes(10)))
         try cache.flush()
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))

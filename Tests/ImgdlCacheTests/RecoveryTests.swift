@@ -168,6 +168,7 @@ final class RecoveryTests: StoreTestCase {
         cache.put("k", bytes(100))
         _ = try cache.statistics()
         XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        XCTAssertEqual(code { try cache.flush() }, .diskFailed, "what came last was lost")
         XCTAssertEqual(code { try cache.flush() }, .ok)
         cache.close()
     }

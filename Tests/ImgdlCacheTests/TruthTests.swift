@@ -237,7 +237,9 @@ final class TruthTests: StoreTestCase {
         XCTAssertEqual(code { try cache.flush() }, .diskFailed)
         disk.fail(.write, nil)
         clock.advance(seconds: 1)
-        cache.put("k", bytes(100))
+        XCTAssertFalse(cache.put("k", bytes(100)), "this one finds out")
+        XCTAssertEqual(code { try cache.flush() }, .diskFailed, "and is lost")
+        XCTAssertTrue(cache.put("k", bytes(100)))
         XCTAssertEqual(code { try cache.flush() }, .ok)
         cache.close()
     }

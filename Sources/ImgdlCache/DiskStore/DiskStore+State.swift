@@ -10,6 +10,10 @@ extension DiskStore {
         /// Bodies that are whole and that the writing thread has not come to.
         var waitingBodies = 0
         var losses = StorageLosses()
+        /// Why the disk does not work; nil: it does.
+        var failure: Failure?
+        /// Why something that came since the last flush is not stored: the next one tells.
+        var unreported: Failure?
         var lookups = Queue<Lookup>()
         var uses: [EntryID: Int64] = [:]
         var isClosing = false

@@ -118,6 +118,7 @@ final class DiskStore: @unchecked Sendable {
             guard !state.isClosing else { return nil }
             guard state.isWritable || state.isOpening else {
                 state.losses.count(.failure)
+                state.unreported = state.failure
                 tryAgainIfDue()
                 return nil
             }

@@ -150,21 +150,26 @@ extension DiskWriter {
                 if try folder.body(body.id).status() == nil { giveUp(body, .failure, Self.taken(file)) }
                 continue
             }
-            let shard = folder.shard(of: body.id)
-            do throws(DiskError) {
-                try tuning.disk.rename(file.path, folder.body(body.id))
-            } catch {
-                guard error.isMissing else { throw error }
-                // Its folder is not there; or the file itself is not, since all of them were taken away.
-                guard try file.path.status() != nil else {
-                    giveUp(body, .failure, Self.taken(file))
-                    continue
-                }
-                try folder.makeShard(shard)
-                try tuning.disk.rename(file.path, folder.body(body.id))
+            guard try publish(file.path, body.id) else {
+                giveUp(body, .failure, Self.taken(file))
+                continue
             }
             file.isPublished = true
             body.file = file
+        }
+        return true
+    }
+
+    /// False: it is not there, since all of them were taken away.
+    private func publish(_ path: InnerPath, _ id: EntryID) throws(DiskError) -> Bool {
+        do throws(DiskError) {
+            try tuning.disk.rename(path, folder.body(id))
+        } catch {
+            guard error.isMissing else { throw error }
+            // Its folder is not there; or the file itself is not.
+            guard try path.status() != nil else { return false }
+            try folder.makeShard(folder.shard(of: id))
+            try tuning.disk.rename(path, folder.body(id))
         }
         return true
     }
@@ -323,6 +328,7 @@ extension DiskWriter {
         retryMilliseconds = delay
         store.withState { state in
             state.isWritable = false
+            state.failure = failure
             state.retryTime = store.clock.now().advanced(byMilliseconds: delay)
         }
         if !isAnnouncedUnwritable {
@@ -331,7 +337,7 @@ extension DiskWriter {
         }
     }
 
-    /// A file of some size, and what was removed meanwhile, tell whether it works.
+    /// A file of some size, stored as a body is, and what was removed meanwhile, tell whether it works.
     func tryAgain() {
         guard hasFailed else { return }
         if index == nil || isReadOnly || index?.database.hasMoved ?? false || isWriterFolderGone {
@@ -350,6 +356,7 @@ extension DiskWriter {
         guard !hasFailed else { return }
         store.withState { state in
             state.isWritable = true
+            state.failure = nil
             state.retryTime = nil
         }
         announceWritable()
@@ -370,11 +377,11 @@ extension DiskWriter {
     var isWriterFolderGone: Bool { writerFolder?.isGone ?? true }
 
     private func probe() throws(DiskError) {
-        let (id, otherID) = (EntryID(rawValue: 0), EntryID(rawValue: 1))
+        let id = EntryID(rawValue: 0)
         guard let writer = writerFolder else { throw DiskError("make a body", ENOENT) }
         let path = writer.body(id)
         let descriptor = try tuning.disk.create(path)
-        defer { for id in [id, otherID] { writer.removeBody(id) } }
+        defer { writer.removeBody(id) }
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
         defer { bytes.deallocate() }
         bytes.initializeMemory(as: UInt8.self, repeating: 0)
@@ -384,7 +391,11 @@ extension DiskWriter {
         try tuning.disk.close(descriptor, path)
         try written.get()
         try tuning.disk.synchronize(path)
-        try tuning.disk.rename(path, writer.body(otherID))
+        // Nobody needs to have it: others that clean up may take the file.
+        let lock = try FileLock(folder.lock, .shared)
+        defer { withExtendedLifetime(lock) {} }
+        defer { removeFiles(of: [id]) }
+        guard try publish(path, id) else { throw DiskError("rename \(path)", ENOENT) }
     }
 
     /// Others may hold it.

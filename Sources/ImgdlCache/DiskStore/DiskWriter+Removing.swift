@@ -20,7 +20,18 @@ extension DiskWriter {
     /// All that was stored before is on the disk for good. A disk that has failed is asked again, and what was lost is told
     /// once.
     func flush() -> Failure? {
-        defer { unreported = nil }
+        let failure = writeAll()
+        let unreported = store.withState { state in
+            defer { state.unreported = nil }
+            return state.unreported
+        }
+        if let failure { return failure }
+        return unreported.map {
+            Failure($0.code, "what is stored is safe now; since the last flush something was not stored: \($0.message)")
+        }
+    }
+
+    private func writeAll() -> Failure? {
         tryAgainNow()
         checkKey()
         let failure = writeBatch()
@@ -36,10 +47,7 @@ extension DiskWriter {
         } catch {
             fail(error.failure)
         }
-        if let failure = self.failure { return failure }
-        return unreported.map {
-            Failure($0.code, "what is stored is safe now; since the last flush something was not stored: \($0.message)")
-        }
+        return self.failure
     }
 
     /// As `writeBatch`, also while the disk does not work: what is removed makes room.

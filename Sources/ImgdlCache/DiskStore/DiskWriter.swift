@@ -20,8 +20,6 @@ final class DiskWriter {
     var deadline: Instant?
     /// Why the disk does not work; nil: it does.
     var failure: Failure?
-    /// Why something that came since the last flush is not stored: the next one tells.
-    var unreported: Failure?
     /// The index can be read, and nothing can be written.
     var isReadOnly = false
     /// While others write: until then what comes waits for them, all of it together. nil: nobody was in the way.
@@ -58,6 +56,10 @@ final class DiskWriter {
     var refusal = Refusal(.noRoom)
 
     var hasFailed: Bool { failure != nil }
+    var unreported: Failure? {
+        get { store.withState { $0.unreported } }
+        set { store.withState { $0.unreported = newValue } }
+    }
     var folder: Folder { store.folder }
     var tuning: CacheTuning { store.tuning }
 
@@ -136,6 +138,7 @@ final class DiskWriter {
         if !hasFailed, admit(cost, for: .changing) {
             add(.update(id, response), number, memory, cost: cost)
         } else {
+            if let failure { unreported = failure }
             let removal = DiskCommand.memory(ofRemoving: "")
             store.withState { $0.queued += QueuedMemory(stores: -memory, removals: removal) }
             add(.remove(id), number, removal)

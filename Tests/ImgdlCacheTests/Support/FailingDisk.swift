@@ -5,7 +5,11 @@ import ImgdlCore
 
 /// A disk that fails as it is told.
 final class FailingDisk: Disk, @unchecked Sendable {
-    enum Step { case create, write, close, synchronize, rename }
+    enum Step {
+        case create, write, close, synchronize, rename
+        /// The same, into the folder of bodies.
+        case publish
+    }
 
     private let lock = Lock()
     private let tried: Condition
@@ -67,6 +71,7 @@ final class FailingDisk: Disk, @unchecked Sendable {
 
     func rename(_ from: InnerPath, _ to: InnerPath) throws(DiskError) {
         try check(.rename)
+        if "\(to)".contains("/bodies-1/") { try check(.publish) }
         try KernelDisk().rename(from, to)
     }
 }
