@@ -1686,10 +1686,11 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
- *  as above, also, once, when something that came since the last flush could not be stored, as where the disk did not work when
- *  it came, also if it works now, where somebody has taken its file away or replaced the directory's key, or the index
- *  turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. What had no room within max_bytes, or came faster than the disk takes it, is no error here: not_stored counts
- *  it. A disk that has failed is tried again before. Since 1.1. */
+ *  as above, also, once, when something that came since the last flush could not be stored, as where the disk did not
+ *  work when it came, also if it works now, where somebody has taken its file away or replaced the directory's key, or
+ *  the index turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. What had no room within
+ *  max_bytes, or came faster than the disk takes it, is no error here: not_stored counts it. A disk that has failed is
+ *  tried again before. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {
