@@ -47,8 +47,9 @@ struct CurlOutcome {
     var isInTunnel: Bool { isTunnelled && !isConnected && handshake == CCURL_HANDSHAKE_UNKNOWN }
 }
 
-/// From curl's codes to ours, with curl's own words. Codes depend on what they say where no number tells, in
-/// `excess`, `isUnseenRequest`, `isReset`, `isEndOfTCP` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
+/// From curl's codes to ours, with curl's own words. Codes depend on what they say where no number tells, in `excess`,
+/// `isUnseenRequest`, `isReset`, `isEndOfTCP` and `isOverlongLine` alone: it differs from version to version
+/// (docs/versions.md).
 enum CurlErrors {
     /// All of a response's header that curl takes, less the longest line that it takes.
     private static let headerBytesNearLimit = 200 << 10

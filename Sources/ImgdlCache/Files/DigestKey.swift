@@ -87,7 +87,7 @@ struct DigestKey: Equatable, Sendable {
         try written.get()
         if try temporary.link(as: path) { return self }
         if let other = try Self.read(path) { return other }
-        // What lies there is no key.
+        // No key lies there, but something else.
         try Self.setFolderAside(path)
         try disk.rename(temporary, path)
         return self

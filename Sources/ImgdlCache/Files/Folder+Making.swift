@@ -26,7 +26,7 @@ extension Folder {
         try Self.removeOthers(in: bodies) { $0.utf8.count == 2 }
     }
 
-    /// Those that are no folders: they have names that folders are to have.
+    /// Files and links are removed that have names which folders are to have.
     private static func removeOthers(in path: InnerPath, _ isName: (String) -> Bool) throws(DiskError) {
         for name in try list(path) where isName(name) {
             let inner = path.appending(name)

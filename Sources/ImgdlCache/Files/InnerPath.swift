@@ -6,10 +6,10 @@ import ImgdlCore
 /// it came: each folder on the way is opened from the one before it, and what is done is done there.
 struct InnerPath: Sendable, CustomStringConvertible {
     private let root: String
-    /// Those of folders on the way, and its own; none: the cache's folder itself.
+    /// Names of the folders on the way, and its own; none: the cache's folder itself.
     private let names: [String]
 
-    /// Of the cache's folder.
+    /// The cache's folder itself.
     init(_ root: String) { self.init(root, []) }
 
     private init(_ root: String, _ names: [String]) {
@@ -25,7 +25,7 @@ struct InnerPath: Sendable, CustomStringConvertible {
     var name: String { names.last ?? root }
     var description: String { names.reduce(root) { "\($0)/\($1)" } }
 
-    /// Calls `body` with a folder and where it is from there, which `body` does not follow either. Throws one that is
+    /// Calls `body` with the folder that it is in, and its name there, where `body` must follow no link. Throws an error that is
     /// `isMissing` where something else is in place of a folder on the way.
     func reach<Result>(
         _ body: (Int32, UnsafePointer<CChar>) throws(DiskError) -> Result

@@ -40,7 +40,7 @@ final class SharedChanges: @unchecked Sendable {
     private var isWritable = false
     /// Where it is, once that is known.
     private var place: (path: String, isReadOnly: Bool)?
-    /// What was announced while there was no file to say it in.
+    /// Announcements made while there was no file to say them in.
     private var unsaid = Unsaid()
 
     /// As much as there are buckets, at most.

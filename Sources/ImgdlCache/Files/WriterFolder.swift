@@ -5,7 +5,7 @@ import ImgdlCore
 /// process has left that was killed.
 final class WriterFolder {
     let path: InnerPath
-    /// What is removed in it is removed by its descriptor, whatever has its name by then.
+    /// Its descriptor, by which files in it are removed, whatever has its name by then.
     private let lock: FileLock
     var name: String { path.name }
 

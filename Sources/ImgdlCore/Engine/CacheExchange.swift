@@ -35,12 +35,11 @@ final class CacheExchange {
     private var requestMark: RequestMark?
     /// What had been removed before it was looked for what is stored; nil: there is no store.
     private let removalMark: RemovalMark?
-    /// When it was looked for what is stored (`OutdatedURLs`).
+    /// The moment in which the store was searched (`OutdatedURLs`).
     let moment: UInt64
-    /// Seconds since 1970, …
+    /// Seconds since 1970; `fractions` has what is missing of them.
     private(set) var requestTime: Int64 = 0
     private(set) var responseTime: Int64 = 0
-    /// … and what is missing of them.
     private var fractions = TimeFractions(request: 0, response: 0)
     /// As the server sent it, or made whole of a part of it.
     var head: ResponseHead?
@@ -126,7 +125,7 @@ final class CacheExchange {
         self.head = head
     }
 
-    /// What the rules have made of the answer, with its times as fine as they are known.
+    /// The answer as the rules have made it, with its times as fine as they are known.
     func timed(_ response: StoredResponse) -> StoredResponse {
         var timed = response
         guard timed.requestTime == requestTime, timed.responseTime == responseTime else { return timed }

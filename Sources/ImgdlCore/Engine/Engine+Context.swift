@@ -13,7 +13,7 @@ extension Engine {
         return question
     }
 
-    /// What has been found out holds until the store has another key.
+    /// A question that was asked before holds until the store has another key.
     private func knownQuestion(_ request: TransferRequest) -> CacheQuestion? {
         guard let known = questions.question(request) else { return nil }
         if let context = known.request.context, let store, !context.isOfKey(store.keyNumber) {

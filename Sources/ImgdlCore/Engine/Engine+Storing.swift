@@ -132,7 +132,7 @@ extension Engine {
         downloads.asked(id, at: transfer.exchange?.storedMoment ?? outdated.moment)
     }
 
-    /// Who asks after a URL was removed, or changed at its server, gets nothing that was asked for before.
+    /// A request that comes after its URL was removed, or changed at its server, gets nothing that was asked for before.
     func partFromOutdated(_ request: TransferRequest) {
         if let store {
             for id in downloads.shared(by: request) {

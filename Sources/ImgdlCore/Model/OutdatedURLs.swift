@@ -16,7 +16,7 @@ package final class OutdatedURLs: @unchecked Sendable {
 
     package init() {}
 
-    /// Of now: what is asked for from here on is outdated by what is said later alone.
+    /// The moment of now: only what is said later outdates what is asked for from here on.
     package var moment: UInt64 { said.load(ordering: .acquiring) }
 
     /// Once nothing of before is found any more.
@@ -39,7 +39,7 @@ package final class OutdatedURLs: @unchecked Sendable {
         }
     }
 
-    /// Whether what was asked for at that moment is.
+    /// Whether what was asked for at that moment is outdated.
     package func contains(_ key: String, since moment: UInt64) -> Bool {
         guard self.moment > moment else { return false }
         return lock.withLock {

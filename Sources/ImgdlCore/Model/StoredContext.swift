@@ -4,7 +4,7 @@ package struct StoredContext: Hashable, Sendable {
     package var trust: ContextDigest
     package var request: ContextDigest
     package var credentials: ContextDigest
-    /// Of the store's key that they were made with; 0: of no certain one. No part of what it is compared by.
+    /// Number of the store's key that the digests were made with; 0: of no certain one. Comparing leaves it out.
     package var keyNumber: UInt64 = 0
 
     package init(trust: ContextDigest, request: ContextDigest, credentials: ContextDigest) {

@@ -21,7 +21,7 @@ package struct StoredResponse: Equatable, Sendable {
     /// When the request was sent and its response received (section 4.2.3); of the last validation, if there was one.
     package var requestTime: Int64
     package var responseTime: Int64
-    /// What is missing of those two, for the order of answers within one second (`isOlder`); nil: not known.
+    /// Microseconds missing of those two, for the order of answers within one second (`isOlder`); nil: not known.
     package var fractions: TimeFractions?
     /// What the request sent in the fields that Vary names (section 4.1), normalized; a field that was not sent has nil.
     package var varying: [VaryingField]
