@@ -150,13 +150,14 @@ build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swif
 	@mkdir -p $(@D)
 	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
 	cp build/swift-tools/release/imgdl-$* $@
+# Swift builds one thing at a time in one folder.
+build/bin/imgdl-pictures: | build/bin/imgdl-origin
 
-# What is killed again and again while it writes a cache, and what measures one.
-build/bin/imgdl-cache-crash build/bin/imgdl-cache-bench: build/bin/imgdl-cache-%: Package.swift $(CACHE_SOURCES) \
-    | build/.setup-build
+# What measures a cache.
+build/bin/imgdl-cache-bench: Package.swift $(CACHE_SOURCES) | build/.setup-build
 	@mkdir -p $(@D)
-	swift build -c release -j $(JOBS) --product imgdl-cache-$* --scratch-path build/swift-tools --static-swift-stdlib
-	cp build/swift-tools/release/imgdl-cache-$* $@
+	swift build -c release -j $(JOBS) --product $(@F) --scratch-path build/swift-tools --static-swift-stdlib
+	cp build/swift-tools/release/$(@F) $@
 
 build/pictures/.written: build/bin/imgdl-pictures
 	build/bin/imgdl-pictures build/pictures
@@ -186,11 +187,17 @@ C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 test:
 	@packaging/setup $(TEST_PURPOSES)
 	@$(MAKE) --no-print-directory suites
-suites: format-check all c-tests build/pictures/.written build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread \
-    build/tests/imgdl-tests-address build/examples/epoll build/examples/libuv
+suites:
+	@# Most of what is built is compiled by one thread at a time.
+	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target tests-built
 	@Tests/run $(SUITES)
 
-.PHONY: c-tests
+# What `make test` runs. The long builds stand first.
+.PHONY: tests-built swift-tests c-tests
+tests-built: format-check library swift-tests build/tests/imgdl-tests-thread build/tests/imgdl-tests-address all c-tests \
+    build/pictures/.written build/examples/epoll build/examples/libuv
+swift-tests: | build/.setup-test
+	swift build --build-tests -j $(JOBS)
 c-tests: $(C_TESTS)
 
 $(STRUCT_FIELDS): Tests/c/struct-fields packaging/header.py include/imgdl.h $(wildcard packaging/abi/*.abi)
@@ -288,15 +295,17 @@ build/examples/%: examples/event-loops/%.c include/imgdl.h $(LIBRARY) | build/.s
 	$(CC) $(WARNINGS) $(CFLAGS) -Iinclude -o $@ $< -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib \
 	    $(if $(LOOP),$$(pkg-config --cflags --libs $(LOOP)))
 
-# The same C tests against a library built with a sanitizer. It uses the dynamic Swift runtime, so the toolchain's own
-# clang links the tests; ThreadSanitizer's runtime asks for libdispatch.
+# The same C tests against a library built with a sanitizer, and with the asserts of debug builds: no lock is held while the
+# host's code runs, no end of a request is lost. It is optimised all the same: slower, it would take honest answers for
+# floods. It uses the dynamic Swift runtime, so the toolchain's own clang links the tests; ThreadSanitizer's runtime asks for
+# libdispatch.
 SWIFT_HOME = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
 SWIFT_RUNTIME = $(SWIFT_HOME)/lib/swift/linux
 SANITIZER_thread_LIBS = -ldispatch -lBlocksRuntime
 
 build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOURCES) | build/.setup-test
 	@mkdir -p $(@D)
-	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-$* --sanitize=$* -Xswiftc -g
+	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-$* --sanitize=$* -Xswiftc -g -Xswiftc -DDEBUG
 	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) $(C_PICTURES) \
 	    -Lbuild/swift-$*/release -limgdl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
