@@ -53,7 +53,7 @@ let package = Package(
         .target(
             name: "OriginNginx", dependencies: ["Origin", "OriginHTTP2", "COrigin"], path: "Tests/Origin/OriginNginx"),
         .executableTarget(
-            name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
+            name: "imgdl-origin", dependencies: ["Origin", "OriginHTTP2", "COrigin"], path: "Tests/Origin/imgdl-origin"),
 
         .target(
             name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],

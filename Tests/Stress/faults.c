@@ -133,7 +133,8 @@ static void *make_faults(void *unused)
         switch (chance(5)) {
         case 0:
             if (has_feature[STOPS])
-                stop_for(20 + chance(one_in(10) ? 3000 : 200));
+                /* After more than ten seconds no connection of before is used again. */
+                stop_for(one_in(300) ? 10500 : 20 + chance(one_in(10) ? 3000 : 200));
             break;
         case 1: atomic_store(&refuses_threads, has_feature[SHORT_THREADS]); break;
         case 2: atomic_store(&refuses_memory, has_feature[SHORT_MEMORY]); break;

@@ -5,6 +5,7 @@
  * it was. Prints the seed first: with it the same moves are made, though not at the same moments. */
 #include "moves.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -183,6 +184,52 @@ static void *close_all(void *unused)
 static unsigned threads_before, files_before;
 static long memory_before;
 
+/* ---- Memory that grows slowly: what was allocated after each round */
+
+enum { WARM_UP = 30, PART = 40 }; /* rounds until it has what it keeps; rounds that are compared */
+enum { GROWTH_KILOBYTES = 2 << 10 };
+static long *allocated;
+static unsigned allocated_count;
+
+static int compare_longs(const void *a, const void *b)
+{
+    long first = *(const long *)a, second = *(const long *)b;
+    return (first > second) - (first < second);
+}
+
+static long median(const long *values)
+{
+    long sorted[PART];
+    memcpy(sorted, values, sizeof sorted);
+    qsort(sorted, PART, sizeof *sorted, compare_longs);
+    return sorted[PART / 2];
+}
+
+/* Resident memory tells less: what was freed in small pieces stays there. */
+static long allocated_kilobytes(void)
+{
+    struct mallinfo2 memory = mallinfo2();
+    return (long)((memory.uordblks + memory.hblkhd) / 1024);
+}
+
+static void note_allocated(void)
+{
+    allocated = realloc(allocated, (allocated_count + 1) * sizeof *allocated);
+    allocated[allocated_count++] = allocated_kilobytes();
+}
+
+/* Of a long play: what a round leaves shows when all rounds do. */
+static void check_growth(void)
+{
+    if (allocated_count < WARM_UP + 3 * PART || getenv("IMGDL_PLAYER_IGNORES_MEMORY"))
+        return;
+    long first = median(allocated + WARM_UP), last = median(allocated + allocated_count - PART);
+    printf("%ld KiB allocated after rounds %u to %u, %ld KiB after the last %u\n", first, WARM_UP, WARM_UP + PART - 1, last,
+           PART);
+    if (last > first + first / 10 + GROWTH_KILOBYTES)
+        violation("memory grows: %ld KiB at first, %ld at the end", first, last);
+}
+
 /* The system tells nobody when a thread is gone: this is looked for. */
 static int is_what_it_was(void)
 {
@@ -220,6 +267,7 @@ static void check_process(unsigned round)
             violation("%u threads where there were %u, %u descriptors where there were %u", count_entries("task"),
                       threads_before, count_entries("fd"), files_before);
     long memory = resident_kilobytes();
+    note_allocated();
     if (memory > 2 * memory_before + 200000 && !getenv("IMGDL_PLAYER_IGNORES_MEMORY"))
         violation("%ld KiB of memory where there were %ld", memory, memory_before);
 }
@@ -253,8 +301,8 @@ static void play_round(unsigned round)
     /* Of what was released while it decoded for nobody, a moment after everybody was told. */
     until(are_canvases_back, "canvases in memory of ours are not given back");
     check_process(round);
-    printf("round %u: %ld requests and tables, %u threads, %ld KiB\n", round, count, count_entries("task"),
-           resident_kilobytes());
+    printf("round %u: %ld requests and tables, %u threads, %ld KiB, %ld allocated\n", round, count, count_entries("task"),
+           resident_kilobytes(), allocated_kilobytes());
     fflush(stdout);
 }
 
@@ -379,6 +427,7 @@ int main(int argc, char **argv)
         play_round(rounds++);
     while (seconds_now() < begun + seconds ||
            (is_for_all && seconds_now() < begun + seconds * MOST_TIMES && count_missing(0)));
+    check_growth();
     remove_folder(scratch);
     unsigned missing = count_missing(1);
     int is_failed = missing && is_for_all;

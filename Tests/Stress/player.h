@@ -214,6 +214,8 @@ imgdl_executor *random_executor(struct executor_model **model);
 /* ---- Requests and what they name */
 
 extern const char *origin;         /* such as http://127.0.0.1:4711 */
+extern const char *http2_origin;   /* the same pictures, by TLS and HTTP/2 */
+extern const char *http2_ca_file;  /* whom to trust there */
 extern const char *scratch_folder;
 struct picture {
     const char *name;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-const char *origin, *scratch_folder;
+const char *origin, *http2_origin, *http2_ca_file, *scratch_folder;
 const struct picture *pictures;
 unsigned picture_count;
 
@@ -52,7 +52,8 @@ static void random_url(char *url, size_t size)
     case 7: snprintf(url, size, "%s/garbage", origin); return;
     default: break;
     }
-    snprintf(url, size, "%s/pictures/%s?_=%u&%s", origin, name, chance(12), faults[chance(sizeof faults / sizeof *faults)]);
+    snprintf(url, size, "%s/pictures/%s?_=%u&%s", one_in(4) ? http2_origin : origin, name, chance(12),
+             faults[chance(sizeof faults / sizeof *faults)]);
 }
 
 imgdl_request random_request(struct ward *ward)
@@ -70,8 +71,10 @@ imgdl_request random_request(struct ward *ward)
     request.priority = (imgdl_priority)chance(3) - 1;
     if (one_in(4))
         request.max_body_bytes = 1 + chance(500000);
-    /* A hook that never answers, a server that is silent: it ends all the same. */
-    request.total_timeout_ms = 200 + chance(1500);
+    /* A hook that never answers, a server that is silent: it ends all the same, but for those that are cancelled at the end
+     * of the round. */
+    if (!one_in(10))
+        request.total_timeout_ms = 200 + chance(1500);
     request.idle_timeout_ms = 100 + chance(1000);
     if (one_in(3))
         request.retry_count = 1 + chance(2), request.retry_base_ms = 20, request.retry_max_ms = 50;
@@ -108,6 +111,8 @@ imgdl_config random_config(void)
     if (one_in(3))
         config.memory_budget = 200000 + chance(4000000);
     config.proxy = "";
+    /* Few trust nobody there. */
+    config.ca_file = one_in(12) ? NULL : http2_ca_file;
     if (one_in(3))
         config.failure_ttl_ms = 500;
     if (one_in(3))

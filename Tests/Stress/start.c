@@ -43,23 +43,25 @@ void read_pictures(const char *folder)
 /* Ends when its input does, as this process ends. */
 void start_origin(const char *program, const char *folder)
 {
-    static char base[256];
+    static char base[256], secure[256], authority[4096];
     int input[2], output[2];
     if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
         give_up("pipe");
     if (fork() == 0) {
         dup2(input[0], STDIN_FILENO);
         dup2(output[1], STDOUT_FILENO);
-        execl(program, program, "--until-eof", "--root", folder, (char *)NULL);
+        execl(program, program, "--until-eof", "--http2", "--root", folder, (char *)NULL);
         _exit(127);
     }
     close(input[0]);
     close(output[1]);
     FILE *lines = fdopen(output[0], "r");
-    if (!lines || fscanf(lines, "listening on %255s", base) != 1)
+    if (!lines || fscanf(lines, "listening on %255s http2=%255s http2_ca_file=%4095s", base, secure, authority) != 3)
         give_up(program);
     fclose(lines);
     origin = base;
+    http2_origin = secure;
+    http2_ca_file = authority;
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)

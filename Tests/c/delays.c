@@ -2,12 +2,18 @@
 #define SUITE "delays"
 #include "support.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,18 +101,105 @@ static void expect_all_well(struct recorder *recorders)
     }
 }
 
+/* ---- What stands between a client and a server, and can fall silent without a word, as the way to a server does while a
+ * machine sleeps */
+
+enum { MOST_CONNECTIONS = 8 };
+
+struct relay {
+    int listener, ends[MOST_CONNECTIONS][2]; /* the client's, the server's */
+    atomic_uint count, silent; /* of the oldest ones so many bring nothing any more */
+    struct sockaddr_in server;
+    char port[8];
+    pthread_t thread;
+};
+
+static void relay_connection(struct relay *relay)
+{
+    if (relay->count == MOST_CONNECTIONS) return;
+    int *ends = relay->ends[relay->count];
+    ends[0] = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC);
+    ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (ends[0] >= 0 && connect(ends[1], (struct sockaddr *)&relay->server, sizeof relay->server) == 0) relay->count++;
+}
+
+/* What one end says goes to the other. */
+static int pass_on(const int ends[2], int from)
+{
+    char bytes[16384];
+    ssize_t count = recv(ends[from], bytes, sizeof bytes, 0);
+    return count > 0 && send(ends[!from], bytes, (size_t)count, MSG_NOSIGNAL) == count;
+}
+
+static void *relay_all(void *argument)
+{
+    struct relay *relay = argument;
+    for (;;) {
+        struct pollfd waits[1 + 2 * MOST_CONNECTIONS] = {{.fd = relay->listener, .events = POLLIN}};
+        for (unsigned i = 0; i < 2 * MOST_CONNECTIONS; i++)
+            waits[i + 1] = (struct pollfd){.fd = i < 2 * relay->count ? relay->ends[i / 2][i % 2] : -1, .events = POLLIN};
+        if (poll(waits, 1 + 2 * MOST_CONNECTIONS, -1) < 0) continue;
+        for (unsigned i = 0; i < 2 * relay->count; i++)
+            if (waits[i + 1].revents && i / 2 >= atomic_load(&relay->silent) && !pass_on(relay->ends[i / 2], i % 2)) {
+                shutdown(relay->ends[i / 2][!(i % 2)], SHUT_WR);
+                relay->ends[i / 2][i % 2] = -1;
+            }
+        if (waits[0].revents) relay_connection(relay);
+    }
+    return NULL;
+}
+
+/* To the server of that URL. It lives as long as the process. */
+static struct relay *new_relay(const char *url)
+{
+    struct relay *relay = calloc(1, sizeof *relay);
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof own;
+    relay->server = own;
+    relay->server.sin_port = htons((uint16_t)strtol(strchr(url + strlen("https://"), ':') + 1, NULL, 10));
+    relay->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    REQUIRE(bind(relay->listener, (struct sockaddr *)&own, size) == 0 && listen(relay->listener, 8) == 0);
+    REQUIRE(getsockname(relay->listener, (struct sockaddr *)&own, &size) == 0);
+    snprintf(relay->port, sizeof relay->port, "%d", ntohs(own.sin_port));
+    REQUIRE(pthread_create(&relay->thread, NULL, relay_all, relay) == 0);
+    return relay;
+}
+
+static void download_by_http2(imgdl_downloader *downloader, const char *port, const char *name, uint64_t connections)
+{
+    char url[128];
+    struct recorder recorder;
+    recorder_init(&recorder);
+    snprintf(url, sizeof url, "https://127.0.0.1:%s/pictures/tiny.jpg?n=%s", port, name);
+    imgdl_request request = recorded_request(url, &recorder);
+    request.ca_file = http2_ca_file;
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    CHECK_CODE(download_and_wait(downloader, &request, &recorder), IMGDL_OK);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    CHECK(end.tv_sec - start.tv_sec + (end.tv_nsec - start.tv_nsec) / 1e9 < 1);
+    CHECK(connections_of(downloader) == connections);
+    recorder_clear(&recorder);
+}
+
 /* All of them without a new connection; what follows has one, since it was stopped for more than 10 s. */
-TEST("A process that was stopped for longer than its idle timeout goes on: what lies there is read, silence was none")
+TEST("A process that was stopped for longer than its idle timeout goes on: what lies there is read, silence was none, and a "
+     "kept connection of HTTP/2 that has died meanwhile holds up nobody")
 {
     static struct recorder recorders[HEARD + SILENT];
     const char *const gates[2] = {new_gate(), new_gate()};
+    struct relay *relay = new_relay(at_http2_origin("/"));
     fflush(NULL);
     pid_t child = fork(); /* before the library is used */
     if (child == 0) {
-        imgdl_downloader *downloader = new_impatient_downloader();
+        imgdl_downloader *other = new_impatient_downloader(), *downloader = new_impatient_downloader();
+        download_by_http2(other, relay->port, "first", 1);
+        download_by_http2(other, relay->port, "kept", 1);
         download_all(downloader, recorders, gates);
         expect_all_well(recorders);
         CHECK(connections_of(downloader) == HEARD + SILENT);
+        download_by_http2(other, relay->port, "stopped", 2);
+        REQUIRE_OK(imgdl_downloader_destroy(other));
         struct recorder next;
         recorder_init(&next);
         imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?n=stopped"), &next);
@@ -124,6 +217,7 @@ TEST("A process that was stopped for longer than its idle timeout goes on: what 
     int status = 0;
     kill(child, SIGSTOP);
     REQUIRE(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+    atomic_store(&relay->silent, relay->count);
     open_gate(gates[0]);
     sleep_until(end);
     kill(child, SIGCONT);

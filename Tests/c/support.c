@@ -20,12 +20,12 @@
 
 extern char **environ;
 
-const char *tls_ca_file;
+const char *tls_ca_file, *http2_ca_file;
 const char *program_folder;
 static char folder[4096];
 static char root[4200];
 static char scratch[4200];
-static char origin_base[256], tls_base[256];
+static char origin_base[256], tls_base[256], http2_base[256];
 static pid_t children[2];
 static int child_inputs[2];
 
@@ -114,8 +114,19 @@ char *new_folder(void)
 
 /* ---- The origins */
 
-/* Starts a program that says in its first line, after `words`, where it listens. It ends when its input does. */
-static void start(unsigned number, char **arguments, const char *words, char base[256])
+/* Of a line that a program says: what comes after `words`. */
+static void read_words(FILE *lines, const char *program, const char *words, char value[256])
+{
+    char line[256] = "";
+    if (!lines || !fgets(line, sizeof line, lines) || strncmp(line, words, strlen(words)) != 0)
+        give_up(program);
+    line[strcspn(line, "\n")] = '\0';
+    memmove(value, line + strlen(words), strlen(line + strlen(words)) + 1);
+}
+
+/* Starts a program that says in its first line, after `words`, where it listens. It ends when its input does. Gives the lines
+ * that follow. */
+static FILE *start(unsigned number, char **arguments, const char *words, char base[256])
 {
     int input[2], listening[2];
     if (pipe2(input, O_CLOEXEC) != 0 || pipe2(listening, O_CLOEXEC) != 0)
@@ -132,12 +143,8 @@ static void start(unsigned number, char **arguments, const char *words, char bas
     close(listening[1]);
     child_inputs[number] = input[1];
     FILE *lines = fdopen(listening[0], "r");
-    char line[256] = "";
-    if (!lines || !fgets(line, sizeof line, lines) || strncmp(line, words, strlen(words)) != 0)
-        give_up(arguments[0]);
-    fclose(lines);
-    line[strcspn(line, "\n")] = '\0';
-    memmove(base, line + strlen(words), strlen(line + strlen(words)) + 1);
+    read_words(lines, arguments[0], words, base);
+    return lines;
 }
 
 static void find_folders(void)
@@ -155,6 +162,8 @@ void support_hand_over(void)
 {
     setenv("IMGDL_TESTS_ORIGIN", origin_base, 1);
     setenv("IMGDL_TESTS_TLS", tls_base, 1);
+    setenv("IMGDL_TESTS_HTTP2", http2_base, 1);
+    setenv("IMGDL_TESTS_HTTP2_CA_FILE", http2_ca_file, 1);
     setenv("IMGDL_TESTS_CA_FILE", tls_ca_file, 1);
     setenv("IMGDL_TESTS_SCRATCH", scratch, 1);
 }
@@ -164,6 +173,8 @@ void support_take_over(void)
     find_folders();
     snprintf(origin_base, sizeof origin_base, "%s", getenv("IMGDL_TESTS_ORIGIN"));
     snprintf(tls_base, sizeof tls_base, "%s", getenv("IMGDL_TESTS_TLS"));
+    snprintf(http2_base, sizeof http2_base, "%s", getenv("IMGDL_TESTS_HTTP2"));
+    http2_ca_file = getenv("IMGDL_TESTS_HTTP2_CA_FILE");
     snprintf(scratch, sizeof scratch, "%s", getenv("IMGDL_TESTS_SCRATCH"));
     tls_ca_file = getenv("IMGDL_TESTS_CA_FILE");
 }
@@ -180,8 +191,13 @@ void support_start(void)
     snprintf(peer, sizeof peer, "%s/tls-peer", folder);
     snprintf(ca_file, sizeof ca_file, "%s/tls-peer-%d.pem", folder, (int)getpid());
     tls_ca_file = ca_file;
-    start(0, (char *[]){origin, "--until-eof", "--root", root, NULL}, "listening on ", origin_base);
-    start(1, (char *[]){peer, ca_file, NULL}, "listening on ", tls_base);
+    static char authority[256];
+    FILE *lines = start(0, (char *[]){origin, "--until-eof", "--http2", "--root", root, NULL}, "listening on ", origin_base);
+    read_words(lines, origin, "http2=", http2_base);
+    read_words(lines, origin, "http2_ca_file=", authority);
+    http2_ca_file = authority;
+    fclose(lines);
+    fclose(start(1, (char *[]){peer, ca_file, NULL}, "listening on ", tls_base));
 }
 
 void support_stop(void)
@@ -217,6 +233,15 @@ const char *at_tls_origin(const char *format, ...)
     va_list values;
     va_start(values, format);
     const char *url = join(tls_base, format, values);
+    va_end(values);
+    return url;
+}
+
+const char *at_http2_origin(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    const char *url = join(http2_base, format, values);
     va_end(values);
     return url;
 }

@@ -25,6 +25,9 @@ const char *at_origin(const char *format, ...) __attribute__((format(printf, 1, 
 /* The same on the origin that speaks TLS, whose certificate is in tls_ca_file. */
 const char *at_tls_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern const char *tls_ca_file;
+/* The origin's pictures by TLS and HTTP/2; its certificate is in http2_ca_file. */
+const char *at_http2_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern const char *http2_ca_file;
 extern const char *program_folder; /* where the tests' own programs are */
 
 /* The body of the answer to a GET of the origin, by a bare socket. Free it. */

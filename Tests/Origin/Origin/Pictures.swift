@@ -1,8 +1,38 @@
-/// Serves a picture with the faults its URL names.
-struct Pictures {
-    let content: Content
+/// What carries an answer with a picture: an exchange of HTTP/1.1, or a stream.
+package protocol PictureExchange: Scripted {
+    var request: Request { get }
+    /// HTTP/2 says by frames where a body ends, and has no fields of the connection's.
+    var isStream: Bool { get }
+    func respond(_ status: Int, text: String) throws
+    func sendHead(_ status: Int, _ headers: Headers) throws
+    func sendBody(_ bytes: ArraySlice<UInt8>) throws
+    func endBody() throws
+    /// What it was sent before is delivered.
+    func breakOff() throws
+    func close()
+}
 
-    func answer(_ exchange: Exchange, _ picture: Picture?) throws {
+extension Exchange: PictureExchange {
+    package var isStream: Bool { false }
+    package func respond(_ status: Int, text: String) throws { try respond(status, headers: [:], text: text) }
+    package func sendHead(_ status: Int, _ headers: Headers) throws { try send(status: status, headers: headers) }
+    package func sendBody(_ bytes: ArraySlice<UInt8>) throws { try send(body: bytes) }
+    package func endBody() throws { try end() }
+    package func breakOff() { reset() }
+}
+
+/// Serves a picture with the faults its URL names.
+package struct Pictures {
+    package let content: Content
+
+    package init(content: Content) { self.content = content }
+
+    /// The one of that name, with what the request's query asks for.
+    package func answer(_ exchange: some PictureExchange, named name: String) throws {
+        try answer(exchange, content[name] ?? content.file(name))
+    }
+
+    func answer(_ exchange: some PictureExchange, _ picture: Picture?) throws {
         guard let picture else { return try exchange.respond(404, text: "no such picture\n") }
         let faults: Faults
         do { faults = try Faults(exchange.request.query) } catch let fault as Faults.Unknown {
@@ -35,20 +65,22 @@ struct Pictures {
             // Name, colon, space, value and line end make exactly 1024 bytes.
             headers.add(name, String(repeating: "f", count: 1024 - name.utf8.count - 4))
         }
-        if !faults.keepsAlive { headers.add("Connection", "close") }
-        if status != 304 { frame(body.count, faults, &headers) }
+        if !faults.keepsAlive, !exchange.isStream { headers.add("Connection", "close") }
+        if status != 304 { frame(body.count, faults, &headers, isStream: exchange.isStream) }
         if exchange.request.method == "HEAD" { body = [] }
 
         try exchange.pause(faults.delay)
         if faults.firstByteNeverComes { try exchange.stall() }
         if faults.holdsHead { try exchange.wait(faults.gate) }
-        try exchange.send(status: status, headers: headers)
+        try exchange.sendHead(status, headers)
+        if status == 304, exchange.isStream { return try exchange.endBody() }
         if status == 304 || exchange.request.method == "HEAD" { return }
         try send(body.prefix(max(0, body.count - faults.shortBy)), faults, exchange)
     }
 
-    private func frame(_ count: Int, _ faults: Faults, _ headers: inout Headers) {
+    private func frame(_ count: Int, _ faults: Faults, _ headers: inout Headers, isStream: Bool) {
         if faults.isChunked {
+            if isStream { return }
             headers.add("Transfer-Encoding", "chunked")
             return
         }
@@ -60,7 +92,7 @@ struct Pictures {
         }
     }
 
-    private func send(_ body: ArraySlice<UInt8>, _ faults: Faults, _ exchange: Exchange) throws {
+    private func send(_ body: ArraySlice<UInt8>, _ faults: Faults, _ exchange: some PictureExchange) throws {
         var cuts = faults.cuts[...]
         let start = Moment.now
         var sent = 0
@@ -68,7 +100,7 @@ struct Pictures {
             while let next = cuts.first, next.offset <= sent {
                 cuts.removeFirst()
                 switch next.cut {
-                case .reset: return exchange.reset()
+                case .reset: return try exchange.breakOff()
                 case .close: return exchange.close()
                 case .stall: try exchange.stall()
                 case .hold: try exchange.wait(faults.gate)
@@ -83,12 +115,12 @@ struct Pictures {
                 // From the start, so that late wake-ups do not add up.
                 try exchange.pause(start + .nanoseconds(Int64(Double(end) / Double(rate) * 1e9)) - .now)
             }
-            try exchange.send(body: body[body.startIndex + sent..<body.startIndex + end])
+            try exchange.sendBody(body[body.startIndex + sent..<body.startIndex + end])
             sent = end
             guard sent < body.count else { continue }
             try exchange.pause(faults.pause)
         }
-        if faults.lastChunkIsMissing || faults.shortBy > 0 { exchange.close() } else { try exchange.end() }
+        if faults.lastChunkIsMissing || faults.shortBy > 0 { exchange.close() } else { try exchange.endBody() }
     }
 
     // MARK: Ranges

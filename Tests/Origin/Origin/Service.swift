@@ -14,7 +14,7 @@ struct Service {
         let parts = path.split(separator: "/", maxSplits: 1).map(String.init)
         let rest = parts.count > 1 ? parts[1] : ""
         switch parts.first {
-        case "pictures": return { try pictures.answer($0, pictures.content[rest] ?? pictures.content.file(rest)) }
+        case "pictures": return { try pictures.answer($0, named: rest) }
         case "files": return { try pictures.answer($0, pictures.content.file(rest)) }
         case "status": return { try status($0, rest) }
         case "redirect": return { try redirect($0, rest) }

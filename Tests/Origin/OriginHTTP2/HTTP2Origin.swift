@@ -81,6 +81,12 @@ package final class HTTP2Origin: @unchecked Sendable {
         routes.change { $0.set(prefix: prefix, script) }
     }
 
+    /// Serves the pictures of `content` as `Origin` does, with the faults that their URLs name: below /pictures/.
+    package func serve(_ content: Content) {
+        let pictures = Pictures(content: content), prefix = "/pictures/"
+        route(prefix: prefix) { try pictures.answer($0, named: String($0.request.path.dropFirst(prefix.count))) }
+    }
+
     package func gate(_ name: String) -> Gate { signals.gate(name) }
 
     package var log: Log { journal.log }

@@ -116,3 +116,12 @@ package final class StreamExchange: Scripted {
         waitForClientClose(until: deadline)
     }
 }
+
+extension StreamExchange: PictureExchange {
+    package var isStream: Bool { true }
+    package func respond(_ status: Int, text: String) throws { try respond(status, body: Array(text.utf8)) }
+    package func sendHead(_ status: Int, _ headers: Headers) throws { try send(status: status, headers: headers) }
+    package func sendBody(_ bytes: ArraySlice<UInt8>) throws { try send(body: bytes) }
+    package func endBody() throws { try end() }
+    package func breakOff() throws { try reset() }
+}

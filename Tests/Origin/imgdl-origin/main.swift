@@ -1,6 +1,7 @@
 import COrigin
 import Glibc
 import Origin
+import OriginHTTP2
 
 // The origin as a program, for tests in C, Python and Rust. Its first line of output says where it listens.
 
@@ -13,6 +14,7 @@ struct Options {
     var endsAtEOF = false
     var infoFile: String?
     var tls: TLS?
+    var hasHTTP2 = false
     var hasProxy = false
     var proxyUser: String?
     var proxyPassword = ""
@@ -22,6 +24,10 @@ struct Options {
         while let flag = rest.popFirst() {
             if flag == "--until-eof" {
                 endsAtEOF = true
+                continue
+            }
+            if flag == "--http2" {
+                hasHTTP2 = true
                 continue
             }
             if flag == "--proxy" {
@@ -72,7 +78,7 @@ func write(_ text: String, to path: String) throws {
 }
 
 /// What a test has to know beside the address.
-func facts(_ origin: Origin, _ proxy: ProxyOrigin?) -> [(name: String, value: String)] {
+func facts(_ origin: Origin, _ http2: HTTP2Origin?, _ proxy: ProxyOrigin?) -> [(name: String, value: String)] {
     var facts: [(name: String, value: String)] = []
     if let authority = origin.authority {
         facts += [("ca_file", authority.file), ("pin", authority.pin)]
@@ -85,6 +91,7 @@ func facts(_ origin: Origin, _ proxy: ProxyOrigin?) -> [(name: String, value: St
             ]
         }
     }
+    if let http2 { facts += [("http2", http2.base), ("http2_ca_file", http2.caFile ?? "")] }
     if let proxy { facts.append(("proxy", proxy.base)) }
     return facts
 }
@@ -109,7 +116,7 @@ guard let options = Options(CommandLine.arguments.dropFirst()) else {
         usage: imgdl-origin [--port N] [--root DIR] [--port-file F] [--info-file F] [--segment N] [--latency MS]
                             [--until-eof] [--tls valid|expired|wrong-host|self-signed] [--tls12]
                             [--client-certificate optional|required]
-                            [--proxy] [--proxy-user U --proxy-password P]
+                            [--http2] [--proxy] [--proxy-user U --proxy-password P]
 
         """, stderr)
     exit(2)
@@ -128,8 +135,10 @@ do {
     let proxy =
         options.hasProxy ? try ProxyOrigin(user: options.proxyUser, password: options.proxyPassword) : nil
     if let root = options.root { origin.serve(directory: root) }
+    let http2 = options.hasHTTP2 ? try HTTP2Origin() : nil
+    http2?.serve(origin.content)
     if let path = options.portFile { try write("\(origin.port)\n", to: path) }
-    let facts = facts(origin, proxy)
+    let facts = facts(origin, http2, proxy)
     if let path = options.infoFile {
         let all = [("base", JSON.text(origin.base)), ("port", .number(origin.port))]
         try write(JSON.object(all + facts.map { ($0.name, .text($0.value)) }).text + "\n", to: path)
@@ -149,6 +158,7 @@ do {
     var signal: Int32 = 0
     sigwait(&endings, &signal)
     origin.stop()
+    http2?.stop()
     proxy?.stop()
     corigin_wake(wake)
     reader.join()
