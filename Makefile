@@ -94,6 +94,9 @@ TOOLCHAIN = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath
 build_library = swift build -c release -j $(JOBS) --product imgdl --scratch-path $(1) \
     -Xcc -DSYSTEM_STATIC_SWIFT_RUNTIME -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
     -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
+    -Xswiftc -Xfrontend -Xswiftc -disable-reflection-metadata \
+    -Xswiftc -Xfrontend -Xswiftc -disable-implicit-string-processing-module-import \
+    -Xswiftc -Xfrontend -Xswiftc -disable-implicit-concurrency-module-import \
     -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xlinker -L$(CURDIR)/build/static \
     -Xswiftc -use-ld=lld -Xswiftc -Xclang-linker -Xswiftc -static-libgcc -Xlinker -z -Xlinker pack-relative-relocs \
     -Xlinker --symbol-ordering-file=$(CURDIR)/packaging/function-order -Xlinker --no-warn-symbol-ordering \

@@ -79,7 +79,7 @@ enum URLText {
         let query = text.firstIndex(of: "?") ?? text.endIndex
         guard text[..<query].contains("%") else { return text }
         let segments = text[..<query].split(separator: "/", omittingEmptySubsequences: false).map { segment in
-            let dots = segment.replacing("%2e", with: ".").replacing("%2E", with: ".")
+            let dots = segment.replacing("%2e", with: ".").replacing("%2E", with: ".")[...]
             return dots == "." || dots == ".." ? dots : segment
         }
         return segments.joined(separator: "/") + text[query...]
