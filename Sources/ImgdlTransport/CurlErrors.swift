@@ -85,7 +85,7 @@ enum CurlErrors {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             return make(.connectionLost, outcome)
         case tooLarge: return headerLimit(outcome)
-        case CURLE_PARTIAL_FILE where outcome.isHTTP2 && isReset(outcome.code, outcome.message):
+        case CURLE_PARTIAL_FILE where outcome.isHTTP2 && isReset(outcome.code, outcome.message, outcome.tellsGoawayApart):
             return unanswered(outcome, "the server reset the stream, and ended the connection (GOAWAY)")
         case CURLE_PARTIAL_FILE: return make(outcome.hasHead ? .truncated : .connectionLost, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
@@ -193,8 +193,10 @@ enum CurlErrors {
         {
             return .flood
         }
-        guard outcome.code == CURLE_RECV_ERROR else { return nil }
+        // From 8.14.0 on the first stream that hears of it may have the other code.
+        guard [CURLE_RECV_ERROR, CURLE_HTTP2].contains(outcome.code) else { return nil }
         if message.contains("Flooding was detected") { return .flood }
+        guard outcome.code == CURLE_RECV_ERROR else { return nil }
         // libcurl's own callback, which fails for want of room alone.
         if message.contains("user callback function failed") {
             return .header("more than 128 KiB at once over HTTP/2, which is libcurl's limit")
@@ -218,15 +220,18 @@ enum CurlErrors {
         // that curl was reading for, and to no other.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
             return outcome.secureEnd == CCURL_SECURE_LEFT && !outcome.isShared && !isEndOfTCP(outcome.message)
-                && !isReset(outcome.code, outcome.message)
+                && !isReset(outcome.code, outcome.message, outcome.tellsGoawayApart)
         default: return false
         }
     }
 
     /// Whether the server has reset a stream of HTTP/2 that was the last one of its connection, which takes no more: curl 7.88
-    /// has no words for that alone, and does not say why it was reset. It may have been refused.
-    static func isReset(_ code: CURLcode, _ message: String) -> Bool {
-        code == CURLE_PARTIAL_FILE && message.isEmpty
+    /// has no words for that alone, and does not say why it was reset. It may have been refused. Newer versions have words for it,
+    /// and none where a connection ended within an answer.
+    static func isReset(
+        _ code: CURLcode, _ message: String, _ tellsGoawayApart: Bool = CurlVersion.tellsGoawayApart
+    ) -> Bool {
+        !tellsGoawayApart && code == CURLE_PARTIAL_FILE && message.isEmpty
     }
 
     /// Whether the server has ended TCP without the goodbye of TLS, which OpenSSL does not note where curl reads for it.
