@@ -85,7 +85,7 @@ enum CurlErrors {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             return make(.connectionLost, outcome)
         case tooLarge: return headerLimit(outcome)
-        case CURLE_PARTIAL_FILE where outcome.isHTTP2 && isReset(outcome.code, outcome.message, outcome.tellsGoawayApart):
+        case CURLE_PARTIAL_FILE where isReset(outcome):
             return unanswered(outcome, "the server reset the stream, and ended the connection (GOAWAY)")
         case CURLE_PARTIAL_FILE: return make(outcome.hasHead ? .truncated : .connectionLost, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
@@ -220,7 +220,7 @@ enum CurlErrors {
         // that curl was reading for, and to no other.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
             return outcome.secureEnd == CCURL_SECURE_LEFT && !outcome.isShared && !isEndOfTCP(outcome.message)
-                && !isReset(outcome.code, outcome.message, outcome.tellsGoawayApart)
+                && !isReset(outcome)
         default: return false
         }
     }
@@ -228,10 +228,8 @@ enum CurlErrors {
     /// Whether the server has reset a stream of HTTP/2 that was the last one of its connection, which takes no more: curl 7.88
     /// has no words for that alone, and does not say why it was reset. It may have been refused. Newer versions have words for it,
     /// and none where a connection ended within an answer.
-    static func isReset(
-        _ code: CURLcode, _ message: String, _ tellsGoawayApart: Bool = CurlVersion.tellsGoawayApart
-    ) -> Bool {
-        !tellsGoawayApart && code == CURLE_PARTIAL_FILE && message.isEmpty
+    static func isReset(_ outcome: CurlOutcome) -> Bool {
+        outcome.isHTTP2 && !outcome.tellsGoawayApart && outcome.code == CURLE_PARTIAL_FILE && outcome.message.isEmpty
     }
 
     /// Whether the server has ended TCP without the goodbye of TLS, which OpenSSL does not note where curl reads for it.

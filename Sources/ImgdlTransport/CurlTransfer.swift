@@ -373,7 +373,7 @@ final class CurlTransfer: LingeringStream {
         if handle.newConnections == 0 {
             return code == CURLE_HTTP2 || Self.endsOfSpoiltConnections.contains(code) ? .lost : nil
         }
-        if isHTTP2, CurlErrors.isReset(code, handle.errorMessage) { return .lost }
+        if CurlErrors.isReset(outcome) { return .lost }
         // In HTTP/2 most often a GOAWAY that does not count its stream.
         return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome) ? .lost : nil
     }
