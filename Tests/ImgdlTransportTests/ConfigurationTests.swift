@@ -284,10 +284,11 @@ final class ConfigurationTests: XCTestCase {
         }
         unanswered.hasHead = true
         XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
-        // One that was reset, which leaves nothing of a connection that takes no more.
+        // One that was reset, which leaves nothing of a connection that takes no more, and which older versions have no words for.
         for hasHead in [false, true] {
             var reset = CurlOutcome(
-                code: CURLE_PARTIAL_FILE, method: "POST", message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT)
+                code: CURLE_PARTIAL_FILE, method: "POST", message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT,
+                tellsGoawayApart: false)
             reset.hasHead = hasHead
             XCTAssertFalse(CurlErrors.isBreachOfHTTP2(reset))
             let failure = CurlErrors.failure(reset)
@@ -295,6 +296,12 @@ final class ConfigurationTests: XCTestCase {
             XCTAssertEqual(failure.message.contains("POST is not sent again"), !hasHead, failure.message)
             reset.isHTTP2 = false
             XCTAssertEqual(CurlErrors.failure(reset).code, hasHead ? .truncated : .connectionLost)
+            // Newer ones have none where the server has ended the connection.
+            var ended = CurlOutcome(
+                code: CURLE_PARTIAL_FILE, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_ENDED,
+                tellsGoawayApart: true)
+            ended.hasHead = hasHead
+            XCTAssertEqual(CurlErrors.failure(ended).code, hasHead ? .truncated : .connectionLost)
         }
         let goaway = CurlOutcome(
             code: CURLE_HTTP2, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT, tellsGoawayApart: false)
