@@ -2,6 +2,7 @@
 #define SUITE "batches"
 #include "support.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -275,6 +276,85 @@ TEST("a slow progress takes turns with the other callbacks of its delivery threa
     recorder_clear(&other);
     recorder_clear(&inline_one);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+/* All of it on the thread that dispatches, and in a dispatch. */
+struct dispatched_batch {
+    pthread_t host;
+    int dispatches, is_over;
+    unsigned ends, steps, inside, wrong;
+};
+
+static void count_wrong(struct dispatched_batch *batch)
+{
+    if (!pthread_equal(pthread_self(), batch->host) || !batch->dispatches || batch->inside++)
+        batch->wrong++;
+}
+
+static void on_dispatched_end(const imgdl_event *event, void *user_data)
+{
+    struct dispatched_batch *batch = user_data;
+    (void)event;
+    count_wrong(batch);
+    batch->ends++;
+    sched_yield();
+    batch->inside--;
+}
+
+static void on_dispatched_step(const imgdl_batch_progress *progress, void *user_data)
+{
+    struct dispatched_batch *batch = user_data;
+    count_wrong(batch);
+    batch->steps++;
+    /* After its own end, and before the next one. */
+    if (progress->finished != batch->steps || batch->ends != batch->steps)
+        batch->wrong++;
+    batch->inside--;
+}
+
+static void on_dispatched_over(void *user_data)
+{
+    struct dispatched_batch *batch = user_data;
+    count_wrong(batch);
+    batch->inside--;
+    batch->is_over = 1;
+}
+
+TEST("inline progress of a batch is called where the ends of its requests are: in the dispatch, one after the other")
+{
+    enum { COUNT = 12 };
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_executor *executor = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+    struct dispatched_batch batch = {.host = pthread_self()};
+    imgdl_request requests[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        imgdl_request_init(&requests[i], sizeof requests[i]);
+        requests[i].url = at_origin(i % 4 ? "/pictures/tiny.png?_=inline-%d" : "/status/404?_=inline-%d", i);
+        requests[i].callback = on_dispatched_end;
+        requests[i].user_data = &batch;
+        requests[i].executor = executor;
+    }
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.progress = on_dispatched_step;
+    options.executor = IMGDL_EXECUTOR_INLINE;
+    options.destructor = on_dispatched_over;
+    options.user_data = &batch;
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, requests, COUNT, &options, NULL));
+    /* One at a time, and several. */
+    for (unsigned most = 1; !batch.is_over; most = most % 3 + 1) {
+        struct pollfd wait = {.fd = imgdl_executor_fd(executor), .events = POLLIN};
+        REQUIRE(poll(&wait, 1, 20000) == 1);
+        batch.dispatches = 1;
+        REQUIRE_OK(imgdl_executor_dispatch(executor, most, NULL));
+        batch.dispatches = 0;
+    }
+    CHECK_NUMBER(batch.ends, COUNT);
+    CHECK_NUMBER(batch.steps, COUNT);
+    CHECK_NUMBER(batch.wrong, 0);
+    imgdl_executor_release(executor);
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
 }
 
 static void on_nothing(const imgdl_batch_progress *progress, void *user_data) { (void)progress, (void)user_data; }

@@ -19,8 +19,10 @@ struct RandomPlay: ~Copyable {
     /// Of the rules, after the last event.
     private var startNumbers: [TransferID: UInt64] = [:]
     /// They take nothing before the end.
-    private let stalled: Set<Backlogs.Executor>
+    private var stalled: Set<Backlogs.Executor>
     private let executors: Backlogs.Executor
+    /// They will never take anything: whatever waits for one of them is dropped when it is next looked at.
+    private var released: Set<Backlogs.Executor> = []
 
     init(seed: UInt64) {
         random = SeededGenerator(seed)
@@ -94,6 +96,7 @@ struct RandomPlay: ~Copyable {
             let isAnyLeft = witness.liveSubscribers.contains { !stalled.contains(witness.subscribers[$0]!.executor) }
             guard isAnyLeft else { return }
             try takePicture(stalled)
+            try dropForReleased()
             if let id = witness.running.randomElement(using: &random) {
                 try report(id)
             }
@@ -134,7 +137,10 @@ struct RandomPlay: ~Copyable {
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
         case 76..<85: try stepDecoder()
         case 85: try releaseMemory()
-        case 86: if random.oneIn(2) { try releaseMemory() } else { try takePicture(stalled) }
+        case 86:
+            if random.oneIn(2) { try releaseMemory() } else { try takePicture(stalled) }
+            if random.oneIn(12) { try releaseExecutor() }
+            try dropForReleased()
         case 87..<90: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
         case 90..<93: if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
         case 93..<97:
@@ -387,6 +393,27 @@ struct RandomPlay: ~Copyable {
 
     private mutating func take(_ index: Int, butNot stalled: Set<Backlogs.Executor> = []) throws {
         guard let executor = witness.charges[index].waitsFor.subtracting(stalled).min() else { return }
+        try take(index, by: executor)
+    }
+
+    /// Its host lets go of one, which nobody waits for any more.
+    private mutating func releaseExecutor() throws {
+        guard executors > 0 else { return }
+        let executor = Backlogs.Executor.random(in: 1...executors, using: &random)
+        released.insert(executor)
+        stalled.remove(executor)
+        transcript.append("executor \(executor) is released")
+    }
+
+    private mutating func dropForReleased() throws {
+        for executor in released.sorted() {
+            while let index = witness.charges.firstIndex(where: { $0.waitsFor.contains(executor) }) {
+                try take(index, by: executor)
+            }
+        }
+    }
+
+    private mutating func take(_ index: Int, by executor: Backlogs.Executor) throws {
         witness.charges[index].waitsFor.remove(executor)
         witness.seeWaiting(executor)
         downloads.taken(witness.charges[index].bytes, by: executor, witness.now)
