@@ -18,14 +18,14 @@ extension TLSOptions {
         } catch {
             switch error {
             case .file(let words): unusable = words
-            case .memory(let failure): throw failure
+            case .refused(let failure): throw failure
             }
         }
     }
 
     private enum ReadingError: Error {
         case file(String)
-        case memory(Failure)
+        case refused(Failure)
     }
 
     private static func read(_ file: String?, _ option: String, _ kind: PEMKind) throws(ReadingError) -> FileContents? {
@@ -36,6 +36,8 @@ extension TLSOptions {
     }
 
     private static func contents(of file: String, _ option: String) throws(ReadingError) -> FileContents {
+        // A host that uses OpenSSL, too, may have it cleaned up by then.
+        if HostCode.isOver { throw .refused(.processExits) }
         do throws(FileDigest.Refusal) {
             return try FileDigest.contents(of: file)
         } catch {
@@ -45,7 +47,7 @@ extension TLSOptions {
                 let words =
                     "certificates and keys of requests and connections take \(HeldContents.maximumBytes >> 20) MiB "
                     + "already; imgdl_trim (CONNECTIONS) lets go of what idle connections hold"
-                throw .memory(Failure(.outOfMemory, "\(option) “\(file)”: \(words)"))
+                throw .refused(Failure(.outOfMemory, "\(option) “\(file)”: \(words)"))
             }
         }
     }

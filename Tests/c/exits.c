@@ -107,6 +107,38 @@ static imgdl_request leaving_request(const char *url)
     return request;
 }
 
+/* OpenSSL's own handler has run by then, if it was allowed to have one. */
+static void ask_with_certificates(void)
+{
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.ca_file = tls_ca_file;
+    imgdl_downloader *downloader = NULL;
+    CHECK_CODE(imgdl_downloader_create(&config, &downloader), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_reconfigure(leaving.kept, &config), IMGDL_ERROR_SHUT_DOWN);
+    imgdl_request request = leaving_request(at_tls_origin("/text"));
+    request.callback = NULL;
+    request.destructor = NULL;
+    request.ca_file = tls_ca_file;
+    CHECK_CODE(imgdl_download(leaving.kept, &request, NULL), IMGDL_ERROR_SHUT_DOWN);
+    if (harness_failures())
+        _exit(1);
+}
+
+TEST("calls that name certificates, after exit() of a forked process has begun in the library, are SHUT_DOWN, and do not crash")
+{
+    pid_t child = fork_quietly();
+    if (child == 0) {
+        atexit(ask_with_certificates);
+        imgdl_config config;
+        imgdl_config_init(&config, sizeof config);
+        config.ca_file = tls_ca_file;
+        REQUIRE_OK(imgdl_downloader_create(&config, &leaving.kept));
+        exit(34);
+    }
+    expect_exit(child, 34);
+}
+
 static void *wait_while_exiting(void *argument)
 {
     (void)argument;
