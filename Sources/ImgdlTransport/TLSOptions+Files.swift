@@ -36,7 +36,7 @@ extension TLSOptions {
     }
 
     private static func contents(of file: String, _ option: String) throws(ReadingError) -> FileContents {
-        // A host that uses OpenSSL, too, may have it cleaned up by then.
+        // As in `TrustFile.check`.
         if HostCode.isOver { throw .refused(.processExits) }
         do throws(FileDigest.Refusal) {
             return try FileDigest.contents(of: file)

@@ -237,7 +237,7 @@ static bool digest_descriptor(int descriptor, EVP_MD_CTX *digest, int copy, size
 
 static bool digest_file(const char *path, unsigned char *digest, int copy, size_t limit)
 {
-    ccurl_keep_openssl();
+    ccurl_keep_openssl(); /* this may be its first use */
     struct stat status;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
@@ -307,7 +307,7 @@ static unsigned char *read_all(int descriptor, size_t limit, size_t *count)
 
 void *ccurl_read_file(const char *path, unsigned char *digest, size_t limit, size_t *count)
 {
-    ccurl_keep_openssl();
+    ccurl_keep_openssl(); /* this may be its first use */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return NULL;
