@@ -331,14 +331,12 @@ final class Engine {
     }
 
     private func takeReleasedMemory() {
+        // Asked in this order: what has come back has been taken by then.
         let bytes = ledger.take()
-        let taken = ledger.takeTaken()
-        guard bytes > 0 || taken != nil else { return }
-        if bytes > 0 { downloads.memoryReleased(bytes, clock.now()) }
-        for (executor, bytes) in taken ?? [] {
-            executors.leave(executor)
-            downloads.taken(bytes, by: executor, clock.now())
-        }
+        let taken = ledger.takeTaken() ?? []
+        guard bytes > 0 || !taken.isEmpty else { return }
+        for (executor, _) in taken { executors.leave(executor) }
+        downloads.memoryCameBack(bytes, taken: taken, clock.now())
         performActions()
     }
 

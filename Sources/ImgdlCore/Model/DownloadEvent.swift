@@ -88,13 +88,19 @@ package final class DownloadResult: @unchecked Sendable {
     package var body: BodySlice? { content.body }
     package var response: Response? { content.response }
 
-    func letGoOfContent() { content = Content() }
+    deinit { letGoOfCharges() }
 
+    func letGoOfContent() {
+        letGoOfCharges()
+        content = Content()
+    }
+
+    /// Nothing waits any more when its memory comes back (`Downloads.memoryCameBack`).
     func letGoOfCharges() {
-        content.imageCharge = nil
-        content.bodyCharge = nil
         content.imageWaits = nil
         content.bodyWaits = nil
+        content.imageCharge = nil
+        content.bodyCharge = nil
     }
 }
 

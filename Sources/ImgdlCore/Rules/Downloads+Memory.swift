@@ -62,6 +62,15 @@ extension Downloads {
         hasRoom = true
     }
 
+    /// Hosts have taken something, or let go of it. What waits for an executor that is behind does not count while it waits: it is
+    /// taken before its bytes are gone, or others would get room for them twice.
+    package mutating func memoryCameBack(
+        _ bytes: Int64, taken: [(executor: Backlogs.Executor, bytes: Int64)], _ now: Instant
+    ) {
+        for (executor, bytes) in taken { self.taken(bytes, by: executor, now) }
+        if bytes > 0 { memoryReleased(bytes, now) }
+    }
+
     /// Nobody holds so much of what was reserved or held any more.
     package mutating func memoryReleased(_ bytes: Int64, _ now: Instant) {
         memory.changeCanvases(-bytes)

@@ -2,8 +2,8 @@ import Foundation
 import XCTest
 
 /// Whatever happens in whatever order, the promises hold (features B1–B3, B12, B13, B16): late turns, executors that take
-/// nothing or are released, threads that the system refuses (no worker is free), background, joiners, back-pressure and
-/// networks that change are among it. IMGDL_SEEDS: how many sequences, from IMGDL_FIRST_SEED on; IMGDL_SEED: the one to look at.
+/// nothing or are released, background, joiners, back-pressure and networks that change are among it. IMGDL_SEEDS: how many
+/// sequences, from IMGDL_FIRST_SEED on; IMGDL_SEED: the one to look at.
 final class RandomPlayTests: XCTestCase {
     func testPromisesHoldForAnySequenceOfEvents() {
         let environment = ProcessInfo.processInfo.environment
