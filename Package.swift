@@ -81,7 +81,8 @@ let package = Package(
         .testTarget(
             name: "ImgdlTests",
             dependencies: [
-                "imgdl", "CImgdl", "CSystem", "MemoryTesting", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures",
+                "imgdl", "CCurl", "CImgdl", "CSystem", "MemoryTesting", "Origin", "OriginHTTP2", "OriginNginx",
+                "TestPictures",
             ]),
         .target(name: "MemoryTesting", dependencies: ["CSystem", "Origin"], path: "Tests/MemoryTesting"),
         .testTarget(name: "ImgdlCachingTests", dependencies: ["ImgdlCore", "ImgdlCache"]),

@@ -197,7 +197,7 @@ static void look_at_pictures(imgdl_downloader *downloader, const char *url)
 
 static struct {
     sem_t answers, ends;
-    atomic_uint ended_early;
+    atomic_uint ended_early, floods;
     int64_t least_received;
     atomic_int is_over;
 } crowd;
@@ -210,11 +210,11 @@ static void on_crowd_event(const imgdl_event *event, void *user_data)
     if (event->kind != IMGDL_EVENT_TERMINAL)
         return;
     if (!atomic_load(&crowd.is_over)) {
-        atomic_fetch_add(&crowd.ended_early, 1);
+        atomic_fetch_add(event->code == IMGDL_ERROR_FLOOD ? &crowd.floods : &crowd.ended_early, 1);
         fprintf(stderr, "one of the crowd: %s: %s\n", imgdl_error_name(event->code), event->message ? event->message : "");
     }
     /* All of them end on one thread. */
-    if (event->received < crowd.least_received)
+    if (event->code != IMGDL_ERROR_FLOOD && event->received < crowd.least_received)
         crowd.least_received = event->received;
     sem_post(&crowd.ends);
 }
@@ -276,7 +276,7 @@ int main(int count, char **values)
     require(imgdl_downloader_cancel_all(downloader) == IMGDL_OK, "the end");
     wait_for(&crowd.ends, servers, "the crowd's ends");
     require(imgdl_downloader_destroy(downloader) == IMGDL_OK, "the downloader's end");
-    printf("\"servers\": %u, \"ended_early\": %u, \"least_received\": %lld}\n", servers, atomic_load(&crowd.ended_early),
-           (long long)crowd.least_received);
+    printf("\"servers\": %u, \"ended_early\": %u, \"floods\": %u, \"least_received\": %lld}\n", servers,
+           atomic_load(&crowd.ended_early), atomic_load(&crowd.floods), (long long)crowd.least_received);
     return 0;
 }

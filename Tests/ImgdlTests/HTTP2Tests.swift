@@ -1,3 +1,4 @@
+import CCurl
 import CImgdl
 import Origin
 import OriginHTTP2
@@ -5,6 +6,8 @@ import XCTest
 
 /// HTTP/2 and TLS, against an origin that scripts single streams.
 final class HTTP2Tests: XCTestCase {
+    /// From 8.14.0 on libcurl tells why a stream was reset, and begins again by itself more often.
+    private let isNewer = curl_version_info(CURLVERSION_FIRST).pointee.version_num >= 0x080E00
     private var origin: HTTP2Origin!
     private var downloader: OpaquePointer!
 
@@ -242,8 +245,8 @@ final class HTTP2Tests: XCTestCase {
         assertEnds(download, "IMGDL_ERROR_CONNECTION_LOST")
         let message = download.record.message
         let times = origin.log.requests.count
-        XCTAssertTrue((1...4).contains(times), "\(times)")
-        let words = times == 1 ? "POST is not sent again" : "refused another connection, of HTTP/1.1"
+        XCTAssertTrue((isNewer ? 2...4 : 1...1).contains(times), "\(times)")
+        let words = isNewer ? "refused another connection, of HTTP/1.1" : "POST is not sent again"
         XCTAssertTrue(message.contains(words), message)
     }
 
@@ -471,7 +474,7 @@ final class HTTP2Tests: XCTestCase {
         assertEnds(download, "IMGDL_OK")
         XCTAssertEqual(download.record.httpVersion, 11)
         // How often curl itself begins again differs by its version.
-        XCTAssertTrue((3...16).contains(proxy.log.requests.count), "\(proxy.log.requests.count)")
+        XCTAssertTrue((3...(isNewer ? 16 : 4)).contains(proxy.log.requests.count), "\(proxy.log.requests.count)")
         XCTAssertEqual(proxy.log.requests.count, origin.log.requests.count)
     }
 

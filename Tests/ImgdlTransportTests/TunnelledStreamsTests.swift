@@ -62,7 +62,8 @@ final class TunnelledStreamsTests: TransportTestCase {
     }
 
     func testStreamsThatEndAtOnce() throws {
-        // Below 8.14.0 curl does not wait for the end of the stream where it has all that was announced.
+        // curl does not wait for the end of the stream where it has all that was announced: some versions.
+        let areWaitedFor = VersionDifference.named("broken-frames").applies
         for headers in [[:], ["Content-Length": "2"]] as [Headers] {
             for order in orders {
                 let ids = try begin(headers: headers) { stream in
@@ -72,9 +73,10 @@ final class TunnelledStreamsTests: TransportTestCase {
                 }
                 goOn(order)
                 run(until: ids.values.allSatisfy { recorder[$0].body == [1, 2] || recorder[$0].hasEnded })
-                secure.gate("end").open()
+                if areWaitedFor { secure.gate("end").open() }
                 run(until: ids.values.allSatisfy { recorder[$0].hasEnded })
                 XCTAssertTrue(ids.values.allSatisfy { recorder[$0].isFinished && recorder[$0].body == [1, 2] })
+                secure.gate("end").open()
             }
         }
     }
