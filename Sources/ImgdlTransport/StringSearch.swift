@@ -1,11 +1,13 @@
 /// Search in short texts, byte by byte. The standard library's own brings its regular expressions along: a tenth of what is
 /// shipped, which is built without them.
 extension StringProtocol {
+    /// Whether it is anywhere; an empty text is nowhere.
     func contains(_ text: String) -> Bool { firstRange(of: text) != nil }
 
     /// Nil for none. An empty text is nowhere.
     func firstRange(of text: String) -> Range<Index>? { firstRange(of: text.utf8, from: startIndex) }
 
+    /// Every place of `text`, from the beginning on, has `replacement` instead.
     func replacing(_ text: String, with replacement: String) -> String {
         var result = ""
         var rest = startIndex

@@ -2,7 +2,7 @@ import XCTest
 
 @testable import ImgdlTransport
 
-/// What stands in the place of the standard library's own search, which is not linked.
+/// Search in texts, in place of the standard library's own, which is not linked.
 final class StringSearchTests: XCTestCase {
     private func found(_ text: String, _ wanted: String) -> String? {
         let range: Range<String.Index>? = text.firstRange(of: wanted)

@@ -218,7 +218,7 @@ static void note_allocated(void)
     allocated[allocated_count++] = allocated_kilobytes();
 }
 
-/* Of a long play: what a round leaves shows when all rounds do. */
+/* A long play is looked at as a whole: what each round leaves shows when all rounds do. */
 static void check_growth(void)
 {
     if (allocated_count < WARM_UP + 3 * PART || getenv("IMGDL_PLAYER_IGNORES_MEMORY"))

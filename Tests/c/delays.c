@@ -123,7 +123,7 @@ static void relay_connection(struct relay *relay)
     if (ends[0] >= 0 && connect(ends[1], (struct sockaddr *)&relay->server, sizeof relay->server) == 0) relay->count++;
 }
 
-/* What one end says goes to the other. */
+/* Bytes of one end go to the other. */
 static int pass_on(const int ends[2], int from)
 {
     char bytes[16384];

@@ -114,7 +114,7 @@ char *new_folder(void)
 
 /* ---- The origins */
 
-/* Of a line that a program says: what comes after `words`. */
+/* The next line of a program has to begin with `words`; gives the rest of it. */
 static void read_words(FILE *lines, const char *program, const char *words, char value[256])
 {
     char line[256] = "";

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import ImgdlCore
 
-/// What debug builds trap at, in processes of their own: so that a promise that is broken anywhere is not broken in silence.
+/// Traps of debug builds, each in a process of its own: a promise that is broken anywhere is not broken in silence.
 final class TrapTests: XCTestCase {
     /// Swift does not let programs call it by its name.
     private static let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)

@@ -1,4 +1,4 @@
-/// What carries an answer with a picture: an exchange of HTTP/1.1, or a stream.
+/// Exchanges that carry an answer with a picture: of HTTP/1.1, or a stream.
 package protocol PictureExchange: Scripted {
     var request: Request { get }
     /// HTTP/2 says by frames where a body ends, and has no fields of the connection's.
@@ -7,7 +7,7 @@ package protocol PictureExchange: Scripted {
     func sendHead(_ status: Int, _ headers: Headers) throws
     func sendBody(_ bytes: ArraySlice<UInt8>) throws
     func endBody() throws
-    /// What it was sent before is delivered.
+    /// Ends it by a reset, behind what was sent before.
     func breakOff() throws
     func close()
 }
