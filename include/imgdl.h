@@ -1263,7 +1263,8 @@ IMGDL_API void imgdl_batch_options_init(imgdl_batch_options *options, size_t str
  *           batch as a whole, its number is in imgdl_last_error (requests[0] is the first). options, NULL for defaults.
  *  Gives:   *batch, one reference; may be NULL. Written before anything is called.
  *  Calls:   progress for each, after its own TERMINAL, is_finished with the last; with an empty list once, with zeros.
- *           Where it is inline it runs where that TERMINAL did, as in a dispatch of yours. Then the destructor.
+ *           Where it is inline it runs where a TERMINAL of the batch did, as in a dispatch of yours: with two on two
+ *           threads at once, one of the threads may tell both. Then the destructor.
  *  Returns: as imgdl_download. Where it is an error only the destructors are called, the requests' and the options'.
  *           Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_prefetch(imgdl_downloader *downloader, const imgdl_request *requests,
