@@ -279,15 +279,15 @@ final class PatienceTests: StoreTestCase {
         }
         // Who is not passed over goes first.
         let hasGone = Atomic(false)
-        let begun = expectation(description: "another one waits")
+        let waiter = Atomic(0)
         let waiting = try ImgdlCore.Thread.start(name: "waiting") {
-            begun.fulfill()
+            waiter.store(numberOfThread(), ordering: .sequentiallyConsistent)
             other.waitForOthers(until: MonotonicClock().now().advanced(byMilliseconds: 20_000))
             XCTAssertTrue(hasGone.load(ordering: .sequentiallyConsistent), "it was not let go first")
         }
-        wait(for: [begun], timeout: 20)
-        // Time in which the other one could go on, if it did not wait.
-        usleep(50_000)
+        while waiter.load(ordering: .sequentiallyConsistent) == 0 { sched_yield() }
+        // If it did not wait, it would have gone on to its end instead.
+        waitUntilAsleep(thread: waiter.load(ordering: .sequentiallyConsistent))
         hasGone.store(true, ordering: .sequentiallyConsistent)
         late.letGo()
         waiting.join()

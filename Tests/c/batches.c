@@ -2,6 +2,7 @@
 #define SUITE "batches"
 #include "support.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -278,85 +279,6 @@ TEST("a slow progress takes turns with the other callbacks of its delivery threa
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
-/* All of it on the thread that dispatches, and in a dispatch. */
-struct dispatched_batch {
-    pthread_t host;
-    int dispatches, is_over;
-    unsigned ends, steps, inside, wrong;
-};
-
-static void count_wrong(struct dispatched_batch *batch)
-{
-    if (!pthread_equal(pthread_self(), batch->host) || !batch->dispatches || batch->inside++)
-        batch->wrong++;
-}
-
-static void on_dispatched_end(const imgdl_event *event, void *user_data)
-{
-    struct dispatched_batch *batch = user_data;
-    (void)event;
-    count_wrong(batch);
-    batch->ends++;
-    sched_yield();
-    batch->inside--;
-}
-
-static void on_dispatched_step(const imgdl_batch_progress *progress, void *user_data)
-{
-    struct dispatched_batch *batch = user_data;
-    count_wrong(batch);
-    batch->steps++;
-    /* After its own end, and before the next one. */
-    if (progress->finished != batch->steps || batch->ends != batch->steps)
-        batch->wrong++;
-    batch->inside--;
-}
-
-static void on_dispatched_over(void *user_data)
-{
-    struct dispatched_batch *batch = user_data;
-    count_wrong(batch);
-    batch->inside--;
-    batch->is_over = 1;
-}
-
-TEST("inline progress of a batch is called where the ends of its requests are: in the dispatch, one after the other")
-{
-    enum { COUNT = 12 };
-    imgdl_downloader *downloader = new_downloader();
-    imgdl_executor *executor = NULL;
-    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
-    struct dispatched_batch batch = {.host = pthread_self()};
-    imgdl_request requests[COUNT];
-    for (int i = 0; i < COUNT; i++) {
-        imgdl_request_init(&requests[i], sizeof requests[i]);
-        requests[i].url = at_origin(i % 4 ? "/pictures/tiny.png?_=inline-%d" : "/status/404?_=inline-%d", i);
-        requests[i].callback = on_dispatched_end;
-        requests[i].user_data = &batch;
-        requests[i].executor = executor;
-    }
-    imgdl_batch_options options;
-    imgdl_batch_options_init(&options, sizeof options);
-    options.progress = on_dispatched_step;
-    options.executor = IMGDL_EXECUTOR_INLINE;
-    options.destructor = on_dispatched_over;
-    options.user_data = &batch;
-    REQUIRE_OK(imgdl_downloader_prefetch(downloader, requests, COUNT, &options, NULL));
-    /* One at a time, and several. */
-    for (unsigned most = 1; !batch.is_over; most = most % 3 + 1) {
-        struct pollfd wait = {.fd = imgdl_executor_fd(executor), .events = POLLIN};
-        REQUIRE(poll(&wait, 1, 20000) == 1);
-        batch.dispatches = 1;
-        REQUIRE_OK(imgdl_executor_dispatch(executor, most, NULL));
-        batch.dispatches = 0;
-    }
-    CHECK_NUMBER(batch.ends, COUNT);
-    CHECK_NUMBER(batch.steps, COUNT);
-    CHECK_NUMBER(batch.wrong, 0);
-    imgdl_executor_release(executor);
-    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
-}
-
 static void on_nothing(const imgdl_batch_progress *progress, void *user_data) { (void)progress, (void)user_data; }
 
 TEST("what a batch announces counts as no request, also where its executor is gone")
@@ -388,4 +310,225 @@ TEST("what a batch announces counts as no request, also where its executor is go
     CHECK_NUMBER(stats.failed, 0);
     CHECK_NUMBER(stats.cancelled, 0);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+/* ---- Inline progress */
+
+enum { PLACED = 12, PLACED_WIDTH = 4 };
+
+/* What each thread has done so far. */
+static _Thread_local struct {
+    int in_callback, in_progress;
+    unsigned ended, told;
+} here;
+
+/* A batch whose progress is inline. The last call raises the flag, and its destructor once more. */
+struct inline_batch {
+    struct flag over;
+    atomic_uint callbacks_inside, progress_inside, ended, told;
+    atomic_int is_destroyed;
+    int is_alone; /* its requests have one executor */
+    int ends[2];  /* of a pipe, which closes with it */
+    /* Set: its first callback stays until so many have ended as are begun at once, and wait behind it. */
+    imgdl_downloader *gathers;
+    /* Set: the others wait for this gate, which the first progress opens; it stays until one thread has told two of their ends,
+     * and so has gone on from the first. */
+    const char *gate;
+    struct flag second;
+};
+
+static void on_placed_item(const imgdl_event *event, void *user_data)
+{
+    struct inline_batch *batch = user_data;
+    if (event->kind != IMGDL_EVENT_TERMINAL)
+        return;
+    atomic_fetch_add(&batch->callbacks_inside, 1);
+    here.in_callback = 1;
+    if (batch->gathers && !batch->ended)
+        await_stats(batch->gathers, have_ended_well, PLACED_WIDTH);
+    if (event->code != IMGDL_OK)
+        FAIL("a request of the batch ended with %d", (int)event->code);
+    batch->ended++;
+    if (++here.ended == 2)
+        raise_flag(&batch->second);
+    here.in_callback = 0;
+    atomic_fetch_sub(&batch->callbacks_inside, 1);
+}
+
+static void on_placed_progress(const imgdl_batch_progress *progress, void *user_data)
+{
+    struct inline_batch *batch = user_data;
+    if (atomic_fetch_add(&batch->progress_inside, 1))
+        FAIL("progress is told twice at once");
+    if (atomic_load(&batch->is_destroyed))
+        FAIL("progress is told after the destructor");
+    if (here.in_callback || here.in_progress)
+        FAIL("progress is told inside a callback");
+    here.in_progress = 1;
+    unsigned told = ++batch->told;
+    if (batch->gate && told == 1) {
+        open_gate(batch->gate);
+        await_flag(&batch->second, 1);
+    }
+    if (progress->finished != told || batch->ended < told)
+        FAIL("progress %u says %zu, after %u ends", told, progress->finished, (unsigned)batch->ended);
+    if (batch->is_alone) {
+        if (here.ended != ++here.told)
+            FAIL("progress is told on a thread with %u ends and %u progress", here.ended, here.told);
+        if (atomic_load(&batch->callbacks_inside))
+            FAIL("progress is told while a callback of the batch's requests runs");
+    }
+    here.in_progress = 0;
+    atomic_fetch_sub(&batch->progress_inside, 1);
+    if (progress->is_finished)
+        raise_flag(&batch->over);
+}
+
+static void on_inline_batch_destroyed(void *user_data)
+{
+    struct inline_batch *batch = user_data;
+    if (atomic_load(&batch->progress_inside) || here.in_callback)
+        FAIL("the batch's destructor runs inside a callback");
+    atomic_store(&batch->is_destroyed, 1);
+    close(batch->ends[1]);
+    raise_flag(&batch->over);
+}
+
+/* Two threads that dispatch, one end each in turn. */
+struct turns {
+    struct inline_batch *batch;
+    imgdl_executor *executor;
+    pthread_mutex_t lock;
+    pthread_cond_t passed;
+    unsigned next;
+};
+
+/* How many callbacks ran; -1 once the batch is over. */
+static int dispatch_one(struct turns *turns)
+{
+    struct pollfd descriptors[2] = {
+        {.fd = imgdl_executor_fd(turns->executor), .events = POLLIN}, {.fd = turns->batch->ends[0], .events = POLLIN}};
+    if (poll(descriptors, 2, PATIENCE_MS) < 1) {
+        FAIL("nothing to dispatch");
+        return -1;
+    }
+    if (descriptors[1].revents)
+        return -1;
+    uint32_t count = 0;
+    unsigned told = here.told;
+    CHECK_CODE(imgdl_executor_dispatch(turns->executor, 1, &count), IMGDL_OK);
+    if (turns->batch->is_alone && here.told - told != count)
+        FAIL("a dispatch ran %u ends and told %u times of them", count, here.told - told);
+    return (int)count;
+}
+
+static void *dispatch_in_turns(void *argument)
+{
+    struct turns *turns = argument;
+    pthread_mutex_lock(&turns->lock);
+    unsigned own = turns->next++ % 2;
+    pthread_cond_broadcast(&turns->passed);
+    for (int count = 0; count >= 0;) {
+        struct timespec deadline = deadline_in(CLOCK_REALTIME, PATIENCE_MS);
+        while (turns->next < 2 || turns->next % 2 != own)
+            if (pthread_cond_timedwait(&turns->passed, &turns->lock, &deadline) == ETIMEDOUT)
+                harness_abandon();
+        count = dispatch_one(turns);
+        if (count)
+            turns->next++;
+        pthread_cond_broadcast(&turns->passed);
+    }
+    pthread_mutex_unlock(&turns->lock);
+    CHECK_NUMBER(here.ended, PLACED / 2);
+    CHECK_NUMBER(here.told, here.ended);
+    return NULL;
+}
+
+static void *dispatch_alone(void *argument)
+{
+    while (dispatch_one(argument) >= 0)
+        ;
+    return NULL;
+}
+
+static struct inline_batch new_inline_batch(int is_alone)
+{
+    struct inline_batch batch = {.over = FLAG_INIT, .second = FLAG_INIT, .is_alone = is_alone};
+    REQUIRE(pipe(batch.ends) == 0);
+    return batch;
+}
+
+/* Callbacks of its requests run on these executors in turn. */
+static void begin_inline_batch(
+    imgdl_downloader *downloader, struct inline_batch *batch, imgdl_executor *const *executors, unsigned executor_count)
+{
+    imgdl_request requests[PLACED];
+    for (unsigned i = 0; i < PLACED; i++) {
+        imgdl_request_init(&requests[i], sizeof requests[i]);
+        if (batch->gate && i > 0)
+            requests[i].url = at_origin("/pictures/tiny.png?hold_head=1&gate=%s&_=%u", batch->gate, i);
+        else
+            requests[i].url = at_origin("/pictures/tiny.png?_=placed-%u", i);
+        requests[i].executor = executors[i % executor_count];
+        requests[i].callback = on_placed_item;
+        requests[i].user_data = batch;
+    }
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.max_concurrent = PLACED_WIDTH;
+    options.executor = IMGDL_EXECUTOR_INLINE;
+    options.progress = on_placed_progress;
+    options.destructor = on_inline_batch_destroyed;
+    options.user_data = batch;
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, requests, PLACED, &options, NULL));
+}
+
+static void end_inline_batch(imgdl_downloader *downloader, struct inline_batch *batch)
+{
+    REQUIRE(await_flag(&batch->over, 2));
+    CHECK_NUMBER(batch->ended, PLACED);
+    CHECK_NUMBER(batch->told, PLACED);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    close(batch->ends[0]);
+}
+
+TEST("a batch's inline progress is told inside the dispatch that told the end before it, and after that (F1)")
+{
+    imgdl_downloader *downloader = new_downloader();
+    struct inline_batch batch = new_inline_batch(1);
+    struct turns turns = {.batch = &batch, .lock = PTHREAD_MUTEX_INITIALIZER, .passed = PTHREAD_COND_INITIALIZER};
+    REQUIRE_OK(imgdl_executor_create_pumped(&turns.executor));
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, dispatch_in_turns, &turns) == 0);
+    begin_inline_batch(downloader, &batch, &turns.executor, 1);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    end_inline_batch(downloader, &batch);
+    imgdl_executor_release(turns.executor);
+}
+
+TEST("a batch's inline progress is told on the delivery thread that told the end before it, and after that (F1)")
+{
+    imgdl_downloader *downloader = new_downloader();
+    struct inline_batch batch = new_inline_batch(1);
+    batch.gathers = downloader;
+    imgdl_executor *delivery = NULL;
+    begin_inline_batch(downloader, &batch, &delivery, 1);
+    end_inline_batch(downloader, &batch);
+}
+
+TEST("a batch's inline progress is told once at a time, wherever its requests end (F1)")
+{
+    imgdl_downloader *downloader = new_downloader();
+    struct inline_batch batch = new_inline_batch(0);
+    batch.gate = "placed";
+    struct turns turns = {.batch = &batch};
+    REQUIRE_OK(imgdl_executor_create_pumped(&turns.executor));
+    begin_inline_batch(downloader, &batch, (imgdl_executor *[]){turns.executor, NULL, IMGDL_EXECUTOR_INLINE}, 3);
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, dispatch_alone, &turns) == 0);
+    pthread_join(thread, NULL);
+    end_inline_batch(downloader, &batch);
+    imgdl_executor_release(turns.executor);
 }

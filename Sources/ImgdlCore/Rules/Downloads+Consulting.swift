@@ -35,6 +35,7 @@ extension Downloads {
 
     /// Those whose turn has come to be consulted about.
     mutating func consultNext() {
+        guard !consultationLine.isEmpty || heldConsultationCount > 0 else { return }
         recallHeld()
         while mayConsult, let (id, consultation) = consultationLine.popFirst() {
             guard isConsulting(id, consultation.number) else { continue }

@@ -29,9 +29,13 @@ extension Downloads {
         guard !holdsStarts else { return pressIfFull(now) }
         if hasRoom || isPressing || memory.isFull { relieve(now) }
         if !parked.isEmpty { resumeParked(now) }
-        if !consultationLine.isEmpty || heldConsultationCount > 0 { consultNext() }
+        consultNext()
         _ = wakePassed(now)
-        repeat { startNext(now) } while wakePassed(now)
+        repeat {
+            startNext(now)
+            // What has given way for one of them has given its memory back.
+            consultNext()
+        } while wakePassed(now)
         beginLooks(now)
     }
 

@@ -1,6 +1,11 @@
 @testable import ImgdlCore
 
-/// A random sequence of events, legal for a transport and for workers, told to the rules and to a witness.
+/// A random sequence of events, legal for a transport, for workers and for hosts, told to the rules and to a witness.
+///
+/// Two things that happen to a downloader the rules know by other events only, and these are what is played:
+/// - an executor that its host releases: all that waits there is taken at once, and so is what comes later;
+/// - a thread that the system refuses: steps of decoders fail before they begin, for as long as no worker has ever started,
+///   and so do transfers whose names nobody can look up.
 struct RandomPlay: ~Copyable {
     private var random: SeededGenerator
     private var downloads: Downloads
@@ -19,10 +24,14 @@ struct RandomPlay: ~Copyable {
     /// Of the rules, after the last event.
     private var startNumbers: [TransferID: UInt64] = [:]
     /// They take nothing before the end.
-    private var stalled: Set<Backlogs.Executor>
+    private let stalled: Set<Backlogs.Executor>
     private let executors: Backlogs.Executor
-    /// They will never take anything: whatever waits for one of them is dropped when it is next looked at.
+    /// Their hosts have let go of them: whatever is handed over there is dropped.
     private var released: Set<Backlogs.Executor> = []
+    /// One of them, at least, was to be had. It stays until the end.
+    private var hasThread = true
+    /// Steps of decoders that had none, in their order, of which the rules have not heard.
+    private var refusedSteps: [(id: TransferID, variant: Int)] = []
 
     init(seed: UInt64) {
         random = SeededGenerator(seed)
@@ -50,6 +59,7 @@ struct RandomPlay: ~Copyable {
         var stalled: Set<Backlogs.Executor> = []
         for executor in 0..<executors where random.oneIn(rate) { stalled.insert(executor + 1) }
         self.stalled = stalled
+        hasThread = !random.oneIn(4)
         downloads = Downloads(limits, seed: seed)
         witness = Witness(limits)
         downloads.hasStore = random.oneIn(2)
@@ -68,6 +78,7 @@ struct RandomPlay: ~Copyable {
             downloads.cancelAll(witness.now)
             try settle("cancelAll at the end")
         } else {
+            let stalled = stalled.subtracting(released)
             try runToTheEnd(stalled)
             let left = witness.liveSubscribers.filter { !stalled.contains(witness.subscribers[$0]!.executor) }
             guard left.isEmpty else {
@@ -95,8 +106,8 @@ struct RandomPlay: ~Copyable {
         for _ in 0..<10_000 {
             let isAnyLeft = witness.liveSubscribers.contains { !stalled.contains(witness.subscribers[$0]!.executor) }
             guard isAnyLeft else { return }
+            try hearOfDropped()
             try takePicture(stalled)
-            try dropForReleased()
             if let id = witness.running.randomElement(using: &random) {
                 try report(id)
             }
@@ -120,7 +131,9 @@ struct RandomPlay: ~Copyable {
     }
 
     private mutating func step() throws {
-        switch Int.random(in: 0..<100, using: &random) {
+        // The engine hears of it with its next commands. What the transport has read may come before.
+        if random.oneIn(2) { try hearOfDropped() }
+        switch Int.random(in: 0..<102, using: &random) {
         case 0..<16: try submit()
         case 16..<20: try cancel()
         case 20:
@@ -137,15 +150,13 @@ struct RandomPlay: ~Copyable {
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
         case 76..<85: try stepDecoder()
         case 85: try releaseMemory()
-        case 86:
-            if random.oneIn(2) { try releaseMemory() } else { try takePicture(stalled) }
-            if random.oneIn(12) { try releaseExecutor() }
-            try dropForReleased()
+        case 86: if random.oneIn(2) { try releaseMemory() } else { try takePicture(stalled) }
         case 87..<90: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
         case 90..<93: if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
         case 93..<97:
             guard !witness.holdsStarts else { break }
             if random.oneIn(4) { try passUnheard() } else if random.oneIn(5) { try passStopped() } else { try pass() }
+        case 97..<99: try releaseExecutor()
         default: try reportStale()
         }
     }
@@ -186,7 +197,7 @@ struct RandomPlay: ~Copyable {
             cacheMode: downloads.hasStore ? [.off, .use, .use, .refresh, .only].randomElement(using: &random)! : .off,
             hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
         partFromOutdated(request)
-        let executor = Backlogs.Executor.random(in: 0...executors, using: &random)
+        let executor = nextExecutor()
         let admission = downloads.submit(request, Boxed(wrappedValue: options), executor: executor, witness.now)
         if downloads.awaitsLook(admission.transfer) {
             downloads.looked(admission.transfer, pictureSize(), witness.now)
@@ -393,27 +404,6 @@ struct RandomPlay: ~Copyable {
 
     private mutating func take(_ index: Int, butNot stalled: Set<Backlogs.Executor> = []) throws {
         guard let executor = witness.charges[index].waitsFor.subtracting(stalled).min() else { return }
-        try take(index, by: executor)
-    }
-
-    /// Its host lets go of one, which nobody waits for any more.
-    private mutating func releaseExecutor() throws {
-        guard executors > 0 else { return }
-        let executor = Backlogs.Executor.random(in: 1...executors, using: &random)
-        released.insert(executor)
-        stalled.remove(executor)
-        transcript.append("executor \(executor) is released")
-    }
-
-    private mutating func dropForReleased() throws {
-        for executor in released.sorted() {
-            while let index = witness.charges.firstIndex(where: { $0.waitsFor.contains(executor) }) {
-                try take(index, by: executor)
-            }
-        }
-    }
-
-    private mutating func take(_ index: Int, by executor: Backlogs.Executor) throws {
         witness.charges[index].waitsFor.remove(executor)
         witness.seeWaiting(executor)
         downloads.taken(witness.charges[index].bytes, by: executor, witness.now)
@@ -462,6 +452,53 @@ struct RandomPlay: ~Copyable {
         wait(known ?? witness.charges.count - 1, for: record.executor)
     }
 
+    // MARK: Executors that are released
+
+    /// Its host lets go of one: what waits there comes back all at once, and its requests go on for nobody.
+    private mutating func releaseExecutor() throws {
+        guard executors > 0 else { return }
+        let executor = Backlogs.Executor.random(in: 1...executors, using: &random)
+        guard released.insert(executor).inserted else { return }
+        transcript.append("executor \(executor) is released")
+        try drop(executor)
+    }
+
+    /// As the engine tells the rules: at once of all that was taken, and of the memory where nobody else holds any of it.
+    private mutating func drop(_ executor: Backlogs.Executor) throws {
+        let dropped = witness.charges.indices.filter { witness.charges[$0].waitsFor.contains(executor) }
+        guard !dropped.isEmpty else { return }
+        let sizes = dropped.map { witness.charges[$0].bytes }
+        var freed: Int64 = 0
+        for index in dropped.reversed() {
+            witness.charges[index].waitsFor.remove(executor)
+            guard witness.charges[index].isAbandoned, witness.charges[index].waitsFor.isEmpty else { continue }
+            if !random.oneIn(4) { freed += witness.release(index) }
+        }
+        witness.seeWaiting(executor)
+        downloads.memoryCameBack(freed, taken: sizes.map { (executor: executor, bytes: $0) }, witness.now)
+        try settle("\(sizes.count) that waited for \(executor) are dropped, \(freed) bytes are released")
+        guard !downloads.backlogs.isBehind(executor) else {
+            throw Witness.Violation(text: "behind, though nothing waits for it")
+        }
+    }
+
+    /// What has been handed over to released executors, and steps that had no thread.
+    private mutating func hearOfDropped() throws {
+        for executor in released.sorted() { try drop(executor) }
+        try tellRefused()
+    }
+
+    /// One that is released may be the downloader's own, to which requests come as before. The number of one that nothing
+    /// names any more is another's.
+    private mutating func nextExecutor() -> Backlogs.Executor {
+        let executor = Backlogs.Executor.random(in: 0...executors, using: &random)
+        let isNamed =
+            witness.liveSubscribers.contains { witness.subscribers[$0]!.executor == executor }
+            || witness.charges.contains { $0.waitsFor.contains(executor) }
+        if !isNamed { released.remove(executor) }
+        return executor
+    }
+
     // MARK: The transport
 
     /// What may come next of a transfer.
@@ -477,6 +514,8 @@ struct RandomPlay: ~Copyable {
             ended(id, failed: true)
             downloads.failed(id, .lost, witness.now)
             try settle("\(name(id)) is lost")
+        } else if transfer.transport == .connecting, !hasThread, random.oneIn(8) {
+            try refuseLookUp(id)
         } else if transfer.transport == .connecting, !random.oneIn(4) {
             witness.transfers[id]!.transport = .receiving
             witness.transfers[id]!.since = witness.now
@@ -518,6 +557,16 @@ struct RandomPlay: ~Copyable {
             downloads.bodyReceived(id, count, witness.now)
             try settle("\(name(id)) receives \(count)")
         }
+    }
+
+    /// No thread is there to look its name up, or to read its file.
+    private mutating func refuseLookUp(_ id: TransferID) throws {
+        ended(id, failed: true)
+        witness.transfers[id]!.wasRefused = true
+        downloads.failed(id, .noThread, witness.now)
+        try settle("\(name(id)) has no thread to begin on")
+        let isTriedAgain = witness.transfers[id]!.transport == .resting && !witness.transfers[id]!.isPassed
+        guard !isTriedAgain else { throw Witness.Violation(text: "tried again, though no thread was to be had") }
     }
 
     /// A loader of the host's reports all the same.
@@ -869,6 +918,7 @@ struct RandomPlay: ~Copyable {
     // MARK: Workers and time
 
     private mutating func stepDecoder() throws {
+        try tellRefused()
         let busy = everyTransfer.flatMap { id in
             witness.transfers[id]!.stepsInFlight.keys.sorted().map { (id: id, variant: $0) }
         }
@@ -886,6 +936,36 @@ struct RandomPlay: ~Copyable {
         downloads.decodeStepped(
             id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, witness.now)
         try settle("\(name(id)) variant \(variant) \(step): \(verdict), header \(hasHeader), partial \(hasPartial)")
+    }
+
+    /// The step is handed to the workers: who have no thread for as long as they have had none.
+    private mutating func offerThread(_ action: Action) {
+        guard !hasThread, case .decode(let id, let variant, _) = action else { return }
+        hasThread = random.oneIn(8)
+        guard !hasThread else { return }
+        witness.transfers[id]!.refused.insert(variant)
+        refusedSteps.append((id, variant))
+    }
+
+    /// They have failed before they began.
+    private mutating func tellRefused() throws {
+        while !refusedSteps.isEmpty {
+            let (id, variant) = refusedSteps.removeFirst()
+            // Of an attempt that is over the engine drops the report.
+            guard witness.transfers[id]!.refused.remove(variant) != nil else { continue }
+            let step = witness.transfers[id]!.stepsInFlight.removeValue(forKey: variant)!
+            witness.transfers[id]!.endedVariants.insert(variant)
+            witness.transfers[id]!.isClosed = true
+            witness.transfers[id]!.wasRefused = true
+            downloads.hasFreeWorker = !random.oneIn(3)
+            downloads.decodeStepped(
+                id, variant: variant, .failed(.noThread), hasHeader: false, hasPartial: false, witness.now)
+            try settle("\(name(id)) variant \(variant) \(step): there is no thread")
+            let isAwaited = witness.liveSubscribers.contains {
+                witness.subscribers[$0]!.transfer == id && witness.subscribers[$0]!.variant == variant
+            }
+            guard !isAwaited else { throw Witness.Violation(text: "somebody waits for a decoder that has no thread") }
+        }
     }
 
     /// Time passes, and the rules are called when they have asked to be.
@@ -978,6 +1058,7 @@ struct RandomPlay: ~Copyable {
                 handOver(action)
                 noteShortWait(action)
                 try witness.see(action)
+                offerThread(action)
                 noteAsked(action)
             }
             // Those that were stopped first.
@@ -1085,6 +1166,10 @@ struct RandomPlay: ~Copyable {
             "end \(name(subscriber)) \(failure.code) \(failure.status) salvaged \(salvaged as Any)"
         }
     }
+}
+
+extension Failure {
+    fileprivate static let noThread = Failure(.outOfMemory, "no thread")
 }
 
 /// Hooks that are asked by the tests' transcripts, never themselves.

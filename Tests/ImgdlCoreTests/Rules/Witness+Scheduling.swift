@@ -7,13 +7,17 @@ extension Witness {
         Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
     }
 
-    /// Of these, those that a place is free for at their host, and that may run in the background if need be.
-    func eligible(_ waiting: [TransferID], _ placed: [TransferID]) -> [TransferID] {
+    /// Of these, those that a place is free for at their host, and that may run in the background if need be. `hosts`: where
+    /// they are, or were at some moment.
+    func eligible(
+        _ waiting: [TransferID], _ placed: [TransferID], _ hosts: [TransferID: HostAndPort] = [:]
+    ) -> [TransferID] {
         guard !waiting.isEmpty else { return [] }
-        let counts = Dictionary(placed.map { (transfers[$0]!.host, 1) }, uniquingKeysWith: +)
+        func host(_ id: TransferID) -> HostAndPort { hosts[id] ?? transfers[id]!.host }
+        let counts = Dictionary(placed.map { (host($0), 1) }, uniquingKeysWith: +)
         let continuing = isInBackground ? continuing : []
         return waiting.filter { id in
-            let isOpen = limits.maximumPerHost == 0 || counts[transfers[id]!.host, default: 0] < limits.maximumPerHost
+            let isOpen = limits.maximumPerHost == 0 || counts[host(id), default: 0] < limits.maximumPerHost
             return isOpen && (!isInBackground || continuing.contains(id))
         }
     }
@@ -25,22 +29,25 @@ extension Witness {
         for (index, start) in starts.enumerated() {
             let placed = start.running.filter { transfers[$0]!.heldSince == nil }
             try require(placed.count < limits.maximumConcurrent, "started without a place")
-            let eligible = eligible(start.waiting, placed)
-            try require(eligible.contains(start.id), "started without a place at its host, or in the background")
+            // One that goes to another host within the event, for a hook's answer, may have done so before or after this.
+            let (now, then) = (eligible(start.waiting, placed), eligible(start.waiting, placed, start.hosts))
+            let mayStart = now.contains(start.id) || then.contains(start.id)
+            try require(mayStart, "started without a place at its host, or in the background")
+            let eligible = now.filter { then.contains($0) || $0 == start.id }
             // What has come to its end at the transport within the event may have had its place until after this start:
             // of those that waited for that place alone one starts within the event, too.
             let open = self.eligible(start.waiting, placed + start.ending)
             let later = Set(starts.dropFirst(index + 1).map { transfers[$0.id]!.host })
             let ranked = eligible.filter { open.contains($0) || !later.contains(transfers[$0]!.host) }
             if startsSinceAged >= 3, let oldest = ranked.map({ transfers[$0]!.waitsSince }).min(),
-                oldest.advanced(byMilliseconds: limits.agingInterval) <= now
+                oldest.advanced(byMilliseconds: limits.agingInterval) <= self.now
             {
                 try require(transfers[start.id]!.waitsSince == oldest, "the oldest has waited too long")
                 startsSinceAged = 0
             } else {
                 let own = priorities[start.id] ?? .low
                 try require(ranked.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
-                let isPassed = ranked.contains { transfers[$0]!.front == own }
+                let isPassed = ranked.contains { transfers[$0]!.front == own && transfers[$0]!.isFrontSure }
                 try require(start.isBack || !isPassed, "one that came back was to go first")
                 startsSinceAged += 1
             }

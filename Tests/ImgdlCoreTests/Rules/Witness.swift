@@ -92,6 +92,9 @@ struct Witness {
         var waitsSince = Instant(nanoseconds: 0)
         /// It has come back to the front of this priority, and nothing has come before it since.
         var front: Priority?
+        /// False: its priority has changed within the event, perhaps after it had come back, and then it is the last of the new
+        /// one.
+        var isFrontSure = true
         /// Of the rules: its own clocks stand still; those of its subscribers do.
         var pausedAt: Instant?
         var heldSince: Instant?
@@ -108,6 +111,10 @@ struct Witness {
         /// The clock that runs: of the hop, of the drain, or since the last byte.
         var since = Instant(nanoseconds: 0)
         var stepsInFlight: [Int: DecodeStep] = [:]
+        /// Of these steps, those that had no thread.
+        var refused: Set<Int> = []
+        /// It, or a decoder of it, had no thread.
+        var wasRefused = false
         var headers: Set<Int> = []
         var endedVariants: Set<Int> = []
         /// Refused, or with a broken picture: nobody may join.
@@ -147,6 +154,8 @@ struct Witness {
         let isBack: Bool
         /// What has come to its end at the transport within the event.
         let ending: [TransferID]
+        /// Where those that ran and waited were.
+        let hosts: [TransferID: HostAndPort]
     }
 
     /// Reserved and not given back.
@@ -190,6 +199,8 @@ struct Witness {
     var tablesBehind: Set<ObjectIdentifier> = []
     var executorsBehind: [Backlogs.Executor: Int64] = [:]
     var executorsBehindBefore: Set<Backlogs.Executor> = []
+    /// When the event came.
+    private var prioritiesBefore: [TransferID: Priority] = [:]
     var hasReconfigured = false
     var startsSinceAged = 0
     var charges: [Charge] = []
@@ -393,7 +404,9 @@ struct Witness {
         if isWoken { transfers[id]!.waitsSince = now }
         let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting && !lined.contains($0) || $0 == id }
         let isBack = isWoken || transfers[id]!.front != nil
-        starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack, ending: ending))
+        let running = running
+        let hosts = Dictionary(uniqueKeysWithValues: Set(running + waiting).map { ($0, transfers[$0]!.host) })
+        starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack, ending: ending, hosts: hosts))
         transfers[id]!.front = nil
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             if subscribers[subscriber]!.clockStart == nil { subscribers[subscriber]!.clockStart = now }
@@ -663,6 +676,8 @@ struct Witness {
                 let isExpired = isInBackground && isGraceOver && subscriber.options.continuesInBackground
                 try require(isExpired, "expired in the foreground, or without having asked for the background")
             case .bodyLimit: break
+            case .outOfMemory:
+                try require(transfer.wasRefused && !subscriber.wasCancelled, "out of memory, though it had its threads")
             case .notModified:
                 let isKnown = transfer.outcome.isCached || transfer.isUnchanged
                 try require(isKnown && subscriber.options.ignoresCached, "not modified, though nobody has said so")
@@ -695,9 +710,12 @@ struct Witness {
             transfers[id]!.front = downloads.priority(id)
         }
         let priorities = priorities
-        for id in liveTransfers where transfers[id]!.front != priorities[id] || limits.order == .lifo {
-            transfers[id]!.front = nil
+        for id in liveTransfers {
+            if prioritiesBefore[id].map({ $0 != priorities[id] }) ?? false { transfers[id]!.isFrontSure = false }
+            if transfers[id]!.front != priorities[id] || limits.order == .lifo { transfers[id]!.front = nil }
+            if transfers[id]!.front == nil { transfers[id]!.isFrontSure = true }
         }
+        prioritiesBefore = priorities
         try seeMemory(downloads)
         try seeRoomToCome(downloads)
         try seePauses(downloads)
