@@ -161,7 +161,7 @@ final class CurlTransfer: LingeringStream {
                 CurlTransfer.with(context) { transfer in
                     let before = transfer.connectionName
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
-                    let isFlooded = transfer.lane?.multi.secureConnections[before]?.isFlooded == true
+                    let isFlooded = transfer.wasFlooded(before)
                     transfer.noteConnection()
                     guard !transfer.stopsRepetition(afterFlood: isFlooded), !transfer.turnsBack else {
                         return CURL_PREREQFUNC_ABORT
@@ -184,6 +184,11 @@ final class CurlTransfer: LingeringStream {
                 return 0
             }
         }
+    }
+
+    private func wasFlooded(_ connection: UInt64) -> Bool {
+        guard let multi = lane?.multi, !multi.secureConnections.isEmpty else { return false }
+        return multi.secureConnections[connection]?.isFlooded == true
     }
 
     func isOn(_ flood: CurlMulti.Flood) -> Bool {
@@ -441,8 +446,8 @@ final class CurlTransfer: LingeringStream {
         let isInTLS = isTunnelled && proxy?.isSecure == true
         if let connection = handle?.takeConnection(port: request.url.port, isInTLS: isInTLS) {
             lane?.multi.secureConnections.note(connection, connectionName)
-        } else {
-            lane?.multi.secureConnections.forget(ifClosed: connectionName)
+        } else if let multi = lane?.multi, !multi.secureConnections.isEmpty {
+            multi.secureConnections.forget(ifClosed: connectionName)
         }
     }
 

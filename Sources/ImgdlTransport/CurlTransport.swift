@@ -644,6 +644,7 @@ package final class CurlTransport: Transport {
     /// several of them at once lies decrypted by then, and no socket tells of it: another stream is read for, and one after the
     /// other where that brings nothing, since they are paused.
     private func readOn(of multi: CurlMulti) {
+        guard multi.secureConnections.hasTunnels else { return }
         for name in multi.secureConnections.unread {
             let streams = (transfers.all + lingering.all).filter {
                 $0.hasStream && $0.lane?.multi === multi && $0.connectionName == name

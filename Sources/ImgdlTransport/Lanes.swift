@@ -131,6 +131,7 @@ final class Lanes {
 
     func forEach(_ body: (Lane) -> Void) {
         body(common)
+        guard !special.isEmpty || !retired.isEmpty else { return }
         for lane in special + retired { body(lane) }
     }
 

@@ -70,6 +70,8 @@ struct SecureConnections {
     private var mostBeforeForgetting = leastToForget
 
     var count: Int { connections.count }
+    var isEmpty: Bool { connections.isEmpty }
+    var hasTunnels: Bool { !tunnels.isEmpty }
 
     subscript(name: UInt64) -> Connection? { connections[name] }
 
@@ -98,13 +100,14 @@ struct SecureConnections {
 
     /// Those that were noted since this was called last.
     mutating func takeFlooded() -> [UInt64] {
+        guard !flooded.isEmpty else { return [] }
         defer { flooded = [] }
         return flooded
     }
 
     /// Tunnels that have brought what nobody has read yet.
     var unread: [UInt64] {
-        tunnels.isEmpty ? [] : tunnels.filter { connections[$0]?.hasDecrypted == true }
+        tunnels.filter { connections[$0]?.hasDecrypted == true }
     }
 
     /// Who was served last over a connection of HTTP/1.1 that curl may have requests share, since its server has spoken HTTP/2

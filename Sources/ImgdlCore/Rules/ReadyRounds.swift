@@ -28,6 +28,9 @@ struct ReadyRounds {
     /// Their places in order: those with little to read first, and among either kind those that have waited since an earlier
     /// round. `light`: how many have little to read.
     func order(_ sockets: [Int32], unread: (Int32) -> Int32) -> (places: [Int], light: Int) {
+        guard sockets.count > 1 else {
+            return (Array(sockets.indices), sockets.count { unread($0) < Self.heavyBytes })
+        }
         var parts: [[Int]] = [[], [], [], []]
         for (place, socket) in sockets.enumerated() {
             parts[(unread(socket) >= Self.heavyBytes ? 2 : 0) + (owed.contains(socket) ? 0 : 1)].append(place)
