@@ -4,7 +4,7 @@ import ImgdlCore
 /// together. libcurl keeps all of it for as long as the exchange runs.
 struct HeaderBudget {
     /// Far more than any server has reason to send; what is done with fields may take time for each pair of them.
-    static let maximumFields = 1_000
+    static let maximumFields = Limits.headerFields
     /// Status lines: interim responses have one each.
     static let maximumResponses = 1_000
     /// With the line's end. The most that all versions of libcurl take: of their 100 KiB one byte is for a zero.

@@ -89,6 +89,37 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(network.count, 3)
     }
 
+    func testWhatA304ForbidsToStoreAnswersWhoHasAskedAndGoes() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        for said in [("Cache-Control", "no-store, max-age=60"), ("Vary", "*")] {
+            clock.pass(seconds: 61)
+            serve("\"1\"", [("Cache-Control", "max-age=60")].filter { $0.0 != said.0 } + [said])
+            let answered = try get("/a")
+            XCTAssertEqual(answered.outcome, .validated)
+            XCTAssertEqual(answered.bytes, bytes)
+            serve("\"1\"", [("Cache-Control", "max-age=60")])
+            XCTAssertEqual(try get("/a").outcome, .network, "\(said)")
+            XCTAssertNil(network.last.fields.first(named: "If-None-Match"))
+            XCTAssertEqual(try get("/a").outcome, .hit)
+        }
+    }
+
+    func testNobodyGetsWhatA304OrAHeadSaysIsForAnotherLanguage() throws {
+        for method in ["GET", "HEAD"] {
+            let path = "/\(method)"
+            serve("\"1\"", [("Cache-Control", "max-age=60")])
+            _ = try get(path, fields: [HeaderField("Accept-Language", "de")])
+            clock.pass(seconds: 61)
+            serve("\"1\"", [("Cache-Control", "max-age=60"), ("Vary", "Accept-Language")])
+            _ = try get(path, method: method, fields: [HeaderField("Accept-Language", "de")])
+            let before = network.count
+            let other = try get(path, fields: [HeaderField("Accept-Language", "fr")])
+            XCTAssertEqual(other.outcome, .network, method)
+            XCTAssertEqual(network.count, before + 1)
+        }
+    }
+
     /// What is stored for whom a challenge has found out answers them, and is validated in their name.
     func testAChallengeFindsWhatIsStoredForWhomItFindsOut() throws {
         let fields = [("ETag", "\"1\""), ("Cache-Control", "max-age=60")]

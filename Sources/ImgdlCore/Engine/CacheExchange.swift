@@ -13,6 +13,8 @@ final class CacheExchange {
     struct Replacement {
         let entry: StoredEntry
         let outcome: CacheOutcome
+        /// It answers this once, and goes.
+        var isLast = false
     }
 
     private enum End {
@@ -141,7 +143,7 @@ final class CacheExchange {
 
     // MARK: Storing
 
-    private var requestSent: CacheRequest {
+    var requestSent: CacheRequest {
         var sent = request
         sent.context = context
         return sent

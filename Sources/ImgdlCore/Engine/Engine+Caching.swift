@@ -267,7 +267,7 @@ extension Engine {
         }
         exchange.entry = replacement.entry
         exchange.images?.areOf(found: found.entry)
-        store?.use(replacement.entry.id)
+        if replacement.isLast { store?.remove(replacement.entry.id) } else { store?.use(replacement.entry.id) }
         store?.count(storeOutcome(replacement.outcome, found, transfer))
         let head = CacheRules.head(of: replacement.entry, outcome: replacement.outcome, wallTime: clock.wallTime())
         play(id, number, head, found.body, now, length: found.entry.response.bodyLength)

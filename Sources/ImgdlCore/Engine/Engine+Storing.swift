@@ -66,16 +66,21 @@ extension Engine {
     private func validated(
         _ id: TransferID, _ entry: StoredEntry, _ head: ResponseHead, _ exchange: CacheExchange, _ store: any Store
     ) {
-        let updated = CacheRules.validated(
-            entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-        guard let updated = updated.map(exchange.timed) else {
+        guard let validation = validation(of: entry, by: head, exchange) else {
             // Not about what is stored: it says nothing.
             exchange.forget()
             return downloads.asksAgain(id, clock.now())
         }
-        if CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) { store.update(entry.id, updated) }
+        let updated = exchange.timed(validation.response)
+        var isLast = false
+        if CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) {
+            switch validation {
+            case .kept: store.update(entry.id, updated)
+            case .dropped: isLast = true
+            }
+        }
         exchange.replacement = CacheExchange.Replacement(
-            entry: entry.with(updated), outcome: .validated)
+            entry: entry.with(updated), outcome: .validated, isLast: isLast)
         downloads.storedTakesOver(id, clock.now())
     }
 
@@ -101,10 +106,20 @@ extension Engine {
         guard exchange.request.method == "HEAD", head.status == 200 else { return }
         for entry in exchange.known
         where CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) {
-            let updated = CacheRules.validated(
-                entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-            if let updated { store?.update(entry.id, exchange.timed(updated)) }
+            switch validation(of: entry, by: head, exchange) {
+            case .kept(let updated): store?.update(entry.id, exchange.timed(updated))
+            case .dropped: store?.remove(entry.id)
+            case nil: break
+            }
         }
+    }
+
+    private func validation(
+        of entry: StoredEntry, by head: ResponseHead, _ exchange: CacheExchange
+    ) -> FreshenedResponse? {
+        CacheRules.validated(
+            entry.response, by: head, for: exchange.requestSent, requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime)
     }
 
     /// A method that changes something at the server makes what is stored invalid (RFC 9111 section 4.4), and what is on its

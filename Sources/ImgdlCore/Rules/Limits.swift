@@ -16,6 +16,7 @@ package struct Limits: Equatable, Sendable {
     /// Of all header fields of one response.
     package var maximumHeaderBytes = Self.headerBytes
     package static let headerBytes = 256 << 10
+    package static let headerFields = 1_000
     /// A body of this size is decoded while it comes, whoever asks, once a thread has nothing else to decode.
     package var earlyDecodeBytes: Int64 = 64 << 10
 

@@ -54,7 +54,8 @@ func fuzzCaching(_ bytes: UnsafeRawBufferPointer) throws {
         stored.bodyLength = 100
         var changed = head
         changed.status = 304
-        let validated = CacheRules.validated(stored, by: changed, requestTime: wallTime, responseTime: wallTime)
+        let validated = CacheRules.validated(
+            stored, by: changed, for: request, requestTime: wallTime, responseTime: wallTime)?.response
         for mode in [CacheMode.use, .only, .refresh] {
             for asked in [plain.fields, sent] {
                 let again = CacheRequest(method: "GET", fields: asked, mode: mode, context: StoredContext.blank)

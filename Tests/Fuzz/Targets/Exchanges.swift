@@ -112,9 +112,17 @@ private final class Client {
             _ = CacheRules.mayUse(
                 found.entry.response, stale: stale, insteadOf: exchange.status, wallTime: clock.seconds)
             guard exchange.status == 304 else { return store(request, exchange.head, exchange.body) }
-            let updated = CacheRules.validated(
-                found.entry.response, by: exchange.head, requestTime: clock.seconds, responseTime: clock.seconds)
-            if let updated { cache.update(found.entry.id, updated) } else { cache.remove(found.entry.id) }
+            let validation = CacheRules.validated(
+                found.entry.response, by: exchange.head, for: request, requestTime: clock.seconds,
+                responseTime: clock.seconds)
+            if case .kept(let updated) = validation {
+                try require(
+                    !CacheControl(updated.fields).noStore || CacheControl(updated.fields).mustUnderstand,
+                    "kept, though it is no-store")
+                cache.update(found.entry.id, updated)
+            } else {
+                cache.remove(found.entry.id)
+            }
         case (.resume, let found?):
             switch ResumeRules.answer(to: found.entry.response, exchange.head) {
             case .continues(let whole): store(request, whole, found.bytes + exchange.body)

@@ -7,7 +7,8 @@ final class CacheValidationTests: CacheTestCase {
     private func validated(_ stored: StoredResponse?, by head: ResponseHead, at seconds: Int64 = 50) -> StoredResponse?
     {
         stored.flatMap {
-            CacheRules.validated($0, by: head, requestTime: start + seconds - 1, responseTime: start + seconds)
+            CacheRules.validated(
+                $0, by: head, for: request(), requestTime: start + seconds - 1, responseTime: start + seconds)?.response
         }
     }
     private func notModified(_ fields: Fields) -> ResponseHead { response(fields, status: 304) }
@@ -47,6 +48,20 @@ final class CacheValidationTests: CacheTestCase {
             XCTAssertEqual(found.first(named: "Content-Type"), "image/png")
             XCTAssertEqual(found.first(named: "X-Own"), "1")
             XCTAssertGreaterThan(found.count, 100, "what fits is there")
+        }
+    }
+
+    func testFieldsOfManyValidationsAreNoMoreThanThoseOfOneHead() throws {
+        var entry = stored([("ETag", "\"a\""), ("Cache-Control", "max-age=1"), ("X-Own", "1")])
+        for round in 0..<10 {
+            let many = (0..<900).map { ("X\(round)-\($0)", "y") }
+            let fields = many + [("ETag", "\"a\""), ("Cache-Control", "max-age=\(round)")]
+            entry = validated(entry, by: notModified(fields))
+            let found = try XCTUnwrap(entry).fields
+            XCTAssertLessThanOrEqual(found.count, 1_000)
+            XCTAssertGreaterThan(found.count, 900, "what fits is there")
+            XCTAssertEqual(found.first(named: "Cache-Control"), "max-age=\(round)")
+            XCTAssertEqual(found.first(named: "X-Own"), "1")
         }
     }
 
@@ -141,6 +156,58 @@ final class CacheValidationTests: CacheTestCase {
         XCTAssertEqual(validated(encoded, by: response([("Content-Length", "40")]))?.responseTime, start + 50)
         for status: Int32 in [204, 404, 410, 500] { XCTAssertNil(validated(old, by: response(status: status))) }
         XCTAssertNil(validated(stored([("Cache-Control", "max-age=1")], status: 404), by: response()))
+    }
+
+    /// 3 and 4.1: the fields that a response has now say whether it is stored, and for whom.
+    func testFieldsOfAValidationSayForWhomItIsStored() throws {
+        let anna = request([("Accept-Language", "de")], cookies: "anna")
+        let bert = request([("Accept-Language", "fr")], cookies: "bert")
+        let first = stored([("ETag", "\"a\""), ("Cache-Control", "public, max-age=1")], to: anna)
+        let old = try XCTUnwrap(first)
+        for (fields, after304, afterHead) in [
+            ([("Cache-Control", "public, max-age=600")], [anna, bert], [anna, bert]),
+            ([("Cache-Control", "private, max-age=600")], [anna], [anna]),
+            ([("Cache-Control", "public, max-age=600"), ("Vary", "Accept-Language")], [anna], []),
+            ([("Cache-Control", "public, max-age=600"), ("Vary", "Cookie")], [anna], []),
+            ([("Cache-Control", "public, max-age=600"), ("Vary", "*")], [], []),
+            ([("Cache-Control", "no-store, max-age=600")], [], []),
+            ([("Cache-Control", "public, no-store, must-understand, max-age=600")], [anna, bert], [anna, bert]),
+        ] as [(Fields, [CacheRequest], [CacheRequest])] {
+            for (status, expected): (Int32, [CacheRequest]) in [(304, after304), (200, afterHead)] {
+                let validation = CacheRules.validated(
+                    old, by: response([("ETag", "\"a\"")] + fields, status: status), for: anna, requestTime: start + 49,
+                    responseTime: start + 50)
+                var kept: StoredResponse?
+                if case .kept(let response) = validation { kept = response }
+                XCTAssertEqual(kept == nil, expected.isEmpty, "\(status) \(fields)")
+                XCTAssertEqual(validation?.response.responseTime, start + 50, "who has asked is answered")
+                for (name, asker) in [("anna", anna), ("bert", bert)] {
+                    let isExpected = expected.contains { $0.context == asker.context }
+                    XCTAssertEqual(
+                        decision(kept, to: asker, after: 60).isHit, isExpected, "\(status) \(fields) \(name)")
+                }
+            }
+        }
+    }
+
+    /// A 304 is about what this request would have got, whoever has got it first.
+    func testAFieldThatIsNamedAnewIsThatOfWhoHasAsked() throws {
+        let first = request([("Accept-Language", "de")]), second = request([("Accept-Language", "fr")])
+        let old = try XCTUnwrap(stored([("ETag", "\"a\""), ("Cache-Control", "max-age=1")], to: first))
+        let head = notModified([("ETag", "\"a\""), ("Cache-Control", "max-age=600"), ("Vary", "Accept-Language")])
+        let new = CacheRules.validated(old, by: head, for: second, requestTime: start + 49, responseTime: start + 50)
+        XCTAssertTrue(decision(new?.response, to: second, after: 60).isHit)
+        XCTAssertFalse(decision(new?.response, to: first, after: 60).isHit)
+    }
+
+    func testAPartStaysAPart() throws {
+        let asked = request([("Range", "bytes=0-9"), ("Accept-Language", "de")])
+        let fields = [("ETag", "\"a\""), ("Cache-Control", "max-age=1"), ("Content-Range", "bytes 0-9/100")]
+        let old = try XCTUnwrap(stored(fields, status: 206, to: asked, length: 10))
+        let head = notModified([("ETag", "\"a\""), ("Cache-Control", "max-age=600"), ("Vary", "Accept-Language")])
+        let new = CacheRules.validated(old, by: head, for: asked, requestTime: start + 49, responseTime: start + 50)
+        XCTAssertEqual(
+            new?.response.varying, [VaryingField(name: "accept-language", value: "de"), VaryRules.part(0..<10)])
     }
 
     /// 4.4: "A cache MUST invalidate the target URI … when it receives a non-error status code in response to an unsafe

@@ -56,10 +56,11 @@ final class DecodingRulesTests: CacheTestCase {
         var body = try XCTUnwrap(stored([("Cache-Control", "max-age=60"), ("ETag", "\"a\"")]))
         body.isUndecodable = true
         let confirmed = CacheRules.validated(
-            body, by: response([("ETag", "\"a\"")], status: 304), requestTime: start, responseTime: start)
-        XCTAssertEqual(confirmed?.isUndecodable, false)
+            body, by: response([("ETag", "\"a\"")], status: 304), for: request(), requestTime: start,
+            responseTime: start)
+        XCTAssertEqual(confirmed?.response.isUndecodable, false)
         let head = CacheRules.validated(
-            body, by: response([("ETag", "\"a\"")]), requestTime: start, responseTime: start)
-        XCTAssertEqual(head?.isUndecodable, true, "a HEAD's answer is about no body")
+            body, by: response([("ETag", "\"a\"")]), for: request(), requestTime: start, responseTime: start)
+        XCTAssertEqual(head?.response.isUndecodable, true, "a HEAD's answer is about no body")
     }
 }

@@ -10,7 +10,8 @@ extension CacheRules {
         else { return nil }
         let fields = head.fields
         let control = CacheControl(fields)
-        guard mayStore(head, control), var varying = VaryRules.varying(request, context, fields) else { return nil }
+        guard mayStore(head.status, fields), var varying = VaryRules.varying(request, context, fields)
+        else { return nil }
         var extent = StoredResponse.Extent.whole
         if head.status == 206 {
             guard let part = part(request, head) else { return nil }
@@ -38,15 +39,16 @@ extension CacheRules {
         return (range, content.total)
     }
 
-    private static func mayStore(_ head: ResponseHead, _ control: CacheControl) -> Bool {
+    static func mayStore(_ status: Int32, _ fields: [HeaderField]) -> Bool {
+        let control = CacheControl(fields)
         if control.mustUnderstand {
             // Section 5.2.2.3: it overrules no-store.
-            guard StatusRules.isUnderstood(head.status) else { return false }
+            guard StatusRules.isUnderstood(status) else { return false }
         } else if control.noStore {
             return false
         }
         return control.isPublic || control.isPrivate || control.maxAge != .absent
-            || head.first(named: "Expires") != nil || StatusRules.isHeuristicallyCacheable(head.status)
+            || fields.first(named: "Expires") != nil || StatusRules.isHeuristicallyCacheable(status)
     }
 
     /// Without the fields of section 3.1, and with a Date (RFC 9110 section 6.6.1).

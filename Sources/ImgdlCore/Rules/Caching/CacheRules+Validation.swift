@@ -1,15 +1,30 @@
+/// What an answer says of a stored response that it is about.
+package enum FreshenedResponse: Equatable {
+    /// It answers, with these fields, and stays.
+    case kept(StoredResponse)
+    /// It answers who has asked, with these fields. They do not let it be stored.
+    case dropped(StoredResponse)
+
+    package var response: StoredResponse {
+        switch self {
+        case .kept(let response), .dropped(let response): response
+        }
+    }
+}
+
 extension CacheRules {
     /// A stored response after a 304 (section 4.3.4), or after a 200 to a HEAD request (section 4.3.5), whose fields
-    /// take the place of its own. nil: the answer is about another response.
+    /// take the place of its own. nil: the answer is about another response. `request`: as it was sent.
     package static func validated(
-        _ stored: StoredResponse, by head: ResponseHead, requestTime: Int64, responseTime: Int64
-    ) -> StoredResponse? {
+        _ stored: StoredResponse, by head: ResponseHead, for request: CacheRequest, requestTime: Int64,
+        responseTime: Int64
+    ) -> FreshenedResponse? {
         if head.status == 304 {
             guard isAbout(stored, head) else { return nil }
             var validated = updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
             // The server has been asked, and stands by it.
             validated.isUndecodable = false
-            return validated
+            return kept(validated, for: request)
         }
         guard head.status == 200, stored.status == 200, stored.extent == .whole else { return nil }
         guard hasSameBody(stored, head) else {
@@ -17,9 +32,24 @@ extension CacheRules {
             stale.requestTime = longAgo
             stale.responseTime = longAgo
             stale.fractions = nil
-            return stale
+            return .kept(stale)
         }
-        return updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
+        let updated = updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
+        // A HEAD may have been answered for another variant of the same length.
+        guard case .kept(let kept) = kept(updated, for: request), kept.varying == stored.varying else {
+            return .dropped(updated)
+        }
+        return .kept(kept)
+    }
+
+    /// The fields may be new ones: it is asked again for whom they let it be stored. It is what this request would have got.
+    private static func kept(_ response: StoredResponse, for request: CacheRequest) -> FreshenedResponse {
+        guard let context = request.context, mayStore(response.status, response.fields),
+            let varying = VaryRules.varying(request, context, response.fields)
+        else { return .dropped(response) }
+        var kept = response
+        kept.varying = varying + VaryRules.parts(response.varying)
+        return .kept(kept)
     }
 
     /// Whether what a server says of a stored response to who asks in this context is for those to whom it belongs, too. One
@@ -69,7 +99,7 @@ extension CacheRules {
         let replaced = FieldNames(new.map(\.name))
         // An age counts from the answer that had it.
         result.fields.removeAll { old in isNamed(old, "Age") || replaced.contains(old) }
-        result.fields = within(Limits.headerBytes, result.fields + new, before: stored.fields)
+        result.fields = withinLimits(result.fields + new, before: stored.fields)
         result.fields = withoutCookies(result.fields, CacheControl(result.fields))
         result.requestTime = requestTime
         result.responseTime = responseTime
@@ -77,18 +107,20 @@ extension CacheRules {
         return result
     }
 
-    /// Validations may bring other fields each time: all together have the limit of one answer's. What does not fit is left
+    /// Validations may bring other fields each time: all together have the limits of one answer's. What does not fit is left
     /// out, first of what the response has not had before, and last what tells whether it may be used.
-    private static func within(_ limit: Int, _ fields: [HeaderField], before: [HeaderField]) -> [HeaderField] {
-        guard fields.reduce(0, { $0 + bytes(of: $1) }) > limit else { return fields }
+    private static func withinLimits(_ fields: [HeaderField], before: [HeaderField]) -> [HeaderField] {
+        guard fields.count > Limits.headerFields || fields.reduce(0, { $0 + bytes(of: $1) }) > Limits.headerBytes
+        else { return fields }
         let needed = FieldNames(neededFields)
         let known = FieldNames(before.map(\.name))
         let ranks = fields.map { needed.contains($0) ? 0 : known.contains($0) ? 1 : 2 }
         var isKept = [Bool](repeating: false, count: fields.count)
-        var rest = limit
+        var (count, rest) = (Limits.headerFields, Limits.headerBytes)
         for rank in 0...2 {
-            for index in fields.indices where ranks[index] == rank && bytes(of: fields[index]) <= rest {
+            for index in fields.indices where ranks[index] == rank && count > 0 && bytes(of: fields[index]) <= rest {
                 isKept[index] = true
+                count -= 1
                 rest -= bytes(of: fields[index])
             }
         }
