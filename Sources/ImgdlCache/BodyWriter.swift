@@ -39,6 +39,8 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     @discardableResult
     func finish(_ response: StoredResponse) -> Bool { end(response) }
 
+    var isLost: Bool { body.map { cache.disk?.isLost($0) ?? false } ?? false }
+
     func keep(_ response: StoredResponse) {
         if length > cache.configuration.maximumPartialBytes { abandon() } else { _ = end(response) }
     }

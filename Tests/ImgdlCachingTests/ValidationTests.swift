@@ -105,6 +105,58 @@ final class ValidationTests: CachingTestCase {
         }
     }
 
+    /// Who asks next would get the older one as if nothing had come since.
+    func testWhatAnAnswerHasOvertakenIsNotUsedWhetherItIsStoredOrNot() throws {
+        let fresh = ("Cache-Control", "max-age=1000")
+        let varying = [fresh, ("Vary", "Accept-Language")]
+        let cases: [(name: String, first: [(String, String)], second: Reply, isKept: Bool)] = [
+            ("no-store", [fresh], Reply(200, [("Cache-Control", "no-store")], [2]), false),
+            ("star", [fresh], Reply(200, [fresh, ("Vary", "*")], [2]), false),
+            ("gone", [fresh], Reply(410, []), false),
+            ("not found", [fresh], Reply(404, [("Cache-Control", "max-age=60")]), false),
+            ("stored", [fresh], Reply(200, [fresh], [2]), true),
+            ("stored without Vary", varying, Reply(200, [fresh], [2]), true),
+            ("stored with Vary", [fresh], Reply(200, varying, [2]), true),
+        ]
+        for (name, first, second, isKept) in cases {
+            let path = "/" + name.filter { $0 != " " }
+            network.answers { _ in Reply(200, first, [1]) }
+            _ = try get(path)
+            XCTAssertEqual(try get(path).outcome, .hit, name)
+            network.answers { _ in second }
+            _ = try get(path, .reload)
+            network.answers { _ in Reply(200, [fresh], [3]) }
+            XCTAssertEqual(try get(path).bytes, isKept ? [2] : [3], name)
+        }
+        network.answers { _ in Reply(200, [fresh], [1]) }
+        _ = try get("/trouble")
+        for status: Int32 in [500, 503, 401, 403, 429] {
+            network.answers { _ in Reply(status, []) }
+            _ = try get("/trouble", .reload)
+            XCTAssertEqual(try get("/trouble").outcome, .hit, "\(status) says nothing of it")
+        }
+    }
+
+    func testAStaleOneIsNotUsedAfterAnAnswerThatIsNotStored() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        clock.pass(seconds: 61)
+        network.answers { _ in Reply(200, [("Cache-Control", "no-store")], [2]) }
+        XCTAssertEqual(try get("/a").bytes, [2])
+        XCTAssertEqual(try get("/a", .only).code, .notCached)
+    }
+
+    /// Two versions would be put together.
+    func testAPartIsNotUsedAfterANewerWhole() throws {
+        let fresh = ("Cache-Control", "max-age=1000"), range = [HeaderField("Range", "bytes=0-4")]
+        network.answers { _ in Reply(206, [fresh, ("Content-Range", "bytes 0-4/2500")], [1, 1, 1, 1, 1]) }
+        _ = try get("/a", fields: range)
+        XCTAssertEqual(try get("/a", fields: range).outcome, .hit)
+        network.answers { [bytes] _ in Reply(200, [fresh], bytes) }
+        _ = try get("/a", .reload)
+        XCTAssertEqual(try get("/a", fields: range).bytes, Array(bytes[..<5]))
+    }
+
     func testNobodyGetsWhatA304OrAHeadSaysIsForAnotherLanguage() throws {
         for method in ["GET", "HEAD"] {
             let path = "/\(method)"

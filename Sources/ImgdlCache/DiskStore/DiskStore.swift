@@ -185,6 +185,8 @@ final class DiskStore: @unchecked Sendable {
 
     func abandon(_ body: DiskBody) { lock.withLock { drop(body) } }
 
+    func isLost(_ body: DiskBody) -> Bool { lock.withLock { body.loss != nil } }
+
     // MARK: Bodies that are not stored. Inside the lock
 
     private func hasRoom(for memory: Int) -> Bool { state.queued.stores + memory <= tuning.queueBytes }

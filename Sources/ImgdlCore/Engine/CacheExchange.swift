@@ -25,7 +25,7 @@ final class CacheExchange {
     let key: String
     let question: CacheQuestion
     var request: CacheRequest { question.request }
-    /// Entries under the key for who asks, where the answer may say something about them: a HEAD's.
+    /// Entries under the key for who asks, about which the answer may say something.
     var known: [StoredEntry] = []
     var plan = Plan.fetch(stores: false)
     /// Fields that go to the server besides the request's.
@@ -54,6 +54,7 @@ final class CacheExchange {
     var snapshotCharge: MemoryCharge?
 
     private var writer: (any StoreWriter)?
+    private var store: (any Store)?
     private var stored: StoredResponse?
     private var written = 0
     private var end: End?
@@ -159,6 +160,7 @@ final class CacheExchange {
         else { return false }
         var response = timed(stored)
         let writer = store.write(key, response, since: requestMark)
+        self.store = store
         guard isRedirect else {
             self.writer = writer
             self.stored = response
@@ -167,8 +169,34 @@ final class CacheExchange {
         // Whoever follows it has no use for its body, and nobody waits for it.
         response.extent = .headAlone
         response.bodyLength = 0
-        writer?.finish(response)
+        if let writer { finish(writer, response) }
         return false
+    }
+
+    @discardableResult
+    private func finish(_ writer: any StoreWriter, _ response: StoredResponse) -> Bool {
+        guard writer.finish(response) else { return false }
+        forgetSuperseded(by: writer.isLost ? nil : response, store)
+        return true
+    }
+
+    /// `response`: what is stored of the answer; nil: nothing is.
+    private func forgetSuperseded(by response: StoredResponse?, _ store: (any Store)?) {
+        guard !known.isEmpty, let head, CacheRules.supersedes(head, requestSent) else { return }
+        for entry in CacheRules.superseded(known, by: head, askedIn: context, stored: response) {
+            store?.remove(entry.id)
+        }
+        known = []
+    }
+
+    /// Of an answer that nothing is stored of, and of one that ends as an error where nobody takes it.
+    func forgetWhatIsOvertaken(_ store: any Store) {
+        guard !known.isEmpty, let head else { return }
+        if case .fetch(stores: false) = plan { return }
+        let isStored =
+            head.status < 400
+            && CacheRules.stored(requestSent, head, requestTime: requestTime, responseTime: responseTime) != nil
+        if !isStored { forgetSuperseded(by: nil, store) }
     }
 
     /// A server may send a body byte by byte: the store gets it in pieces of so many bytes, but for the last.
@@ -210,7 +238,7 @@ final class CacheExchange {
             guard response.isSound else { return writer.abandon() }
             let whole = StoredEntry(id: writer.id, response: response, mark: writer.mark)
             images?.areOf(new: whole)
-            if writer.finish(response) { entry = whole } else { images = nil }
+            if finish(writer, response) { entry = whole } else { images = nil }
         case .broken:
             let beginning = head.flatMap {
                 ResumeRules.beginning(
@@ -266,6 +294,9 @@ final class CacheChoice: @unchecked Sendable {
     private func isForAsker(_ entry: StoredEntry) -> Bool {
         VaryRules.matches(question.request, entry, entry.freshness(wallTime))
     }
+
+    /// The server is not asked.
+    var isAnswer: Bool { decision.isAnswer }
 
     /// Hands the decision over: it is large, and asked for once.
     func takeDecision() -> CacheDecision {

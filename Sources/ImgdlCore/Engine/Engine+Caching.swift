@@ -105,7 +105,7 @@ extension Engine {
             exchange.snapshot = found.body
             exchange.snapshotCharge = charge(found.entry.response.bodyLength, of: id)
         }
-        if transfer.request.method == "HEAD" { exchange.known = choice.entriesForAsker }
+        if !choice.isAnswer { exchange.known = choice.entriesForAsker }
         var fallbackUntil: Instant?
         switch (choice.takeDecision(), found) {
         case (.answer(_, let head, let outcome, let revalidated), let found?):

@@ -60,6 +60,7 @@ extension Engine {
                 return nil
             }
         }
+        exchange.forgetWhatIsOvertaken(store)
         return head
     }
 

@@ -35,7 +35,7 @@ package struct ExactOptionalText: Hashable, Sendable {
     }
 }
 
-private func haveSameBytes(_ left: String, _ right: String) -> Bool {
+func haveSameBytes(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
     var (left, right) = (left, right)
     return left.withUTF8 { left in

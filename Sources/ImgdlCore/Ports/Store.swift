@@ -83,6 +83,8 @@ package protocol StoreWriter: AnyObject, Sendable {
     /// or a newer one is there.
     @discardableResult
     func finish(_ response: StoredResponse) -> Bool
+    /// There was no room for it, or no time: what it would have taken the place of is there. Asked once it is finished.
+    var isLost: Bool { get }
     /// It broke off: what came is kept to be resumed, if it is worth it. The extent is a beginning.
     func keep(_ response: StoredResponse)
     func abandon()

@@ -136,7 +136,7 @@ extension Downloads {
         case .failure(let failure, _):
             guard FailedURLs.isLasting(failure.code) else { return }
             if failure.code == .badImageData {
-                let isOwnDemand = options.wrappedValue.decode.map { $0.requiresAnimation || $0.coder != nil } ?? true
+                let isOwnDemand = options.wrappedValue.decode.map(DecodingRules.isOwnDemand) ?? true
                 guard ResponseRules.isSuccess(transfers[id].status), !isOwnDemand else { return }
             }
             failedURLs.insert(

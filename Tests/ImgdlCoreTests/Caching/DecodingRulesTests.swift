@@ -32,6 +32,7 @@ final class DecodingRulesTests: CacheTestCase {
         XCTAssertEqual(consequence(.badImageData, hooks: .transformBody), .none, "a hook made what was decoded")
         XCTAssertEqual(consequence(.badImageData, hooks: .modifyRequest), .validate)
         XCTAssertEqual(consequence(.badImageData) { $0.coder = 7 }, .none, "the request chose who decodes")
+        XCTAssertEqual(consequence(.badImageData) { $0.requiresAnimation = true }, .none, "others take a still picture")
     }
 
     /// Neither fresh nor a stand-in, whatever would allow it; a program that asks for what is stored alone gets it.

@@ -100,6 +100,13 @@ final class ResumeRulesTests: CacheTestCase {
         XCTAssertEqual(answer(dated, part("bytes 40-99/100", [("Last-Modified", date(-60))])), .continues)
     }
 
+    /// Texts that look alike are other bytes.
+    func testATagOfOtherBytesIsAnother() {
+        let kept = beginning([("ETag", "\"\u{E9}\"")])
+        XCTAssertEqual(answer(kept, part("bytes 40-99/100", [("ETag", "\"\u{E9}\"")])), .continues)
+        XCTAssertEqual(answer(kept, part("bytes 40-99/100", [("ETag", "\"e\u{301}\"")])), .refetch)
+    }
+
     /// I33: anything else drops what is kept and asks once more.
     func testWhatIsNotTheRest() {
         let kept = beginning([tag])

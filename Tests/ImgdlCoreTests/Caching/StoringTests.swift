@@ -16,6 +16,15 @@ final class StoringTests: CacheTestCase {
 
     /// Section 3: "A cache MUST NOT store a response to a request unless: the request method is understood by the
     /// cache".
+    func testAPartWithTwoRangesIsNotStored() {
+        let fields = [("Cache-Control", "max-age=60"), ("Content-Range", "bytes 0-4/10")]
+        let asked = request([("Range", "bytes=0-4")])
+        XCTAssertNotNil(stored(fields, status: 206, to: asked, length: 5))
+        for other in ["bytes 5-9/10", "bytes 0-4/10"] {
+            XCTAssertNil(stored(fields + [("Content-Range", other)], status: 206, to: asked, length: 5), other)
+        }
+    }
+
     func testMethods() {
         for method in ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "M-SEARCH", "get"] {
             XCTAssertNil(stored([fresh], to: request(method: method)), method)

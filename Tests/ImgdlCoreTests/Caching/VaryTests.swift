@@ -132,4 +132,31 @@ final class VaryTests: CacheTestCase {
         XCTAssertEqual(decision(varying, omitting, with: [("Accept", "1")]).index, 0)
         XCTAssertEqual(decision(varying, omitting, with: [("Accept", "2")]).index, 1)
     }
+
+    /// Each request would go to the server, and nothing of what comes would ever be used.
+    func testAFreshOneWithoutVaryComesBeforeAStaleOlderOne() {
+        let vary = ("Vary", "Accept")
+        let stale = stored([("Cache-Control", "max-age=1"), ("Date", date(-50)), vary], to: request([("Accept", "1")]))
+        let fresh = stored([("Cache-Control", "max-age=600"), ("Date", date(0))])
+        XCTAssertEqual(decision(stale, fresh, with: [("Accept", "1")]).index, 1)
+        XCTAssertEqual(decision(fresh, stale, with: [("Accept", "1")]).index, 0)
+        let older = stored([("Cache-Control", "max-age=600"), ("Date", date(-99))])
+        XCTAssertEqual(decision(older, stale, with: [("Accept", "1")]).index, 1)
+    }
+
+    /// Section 4: "When more than one suitable response is stored, a cache MUST use the most recent one".
+    func testAPartHasNoVary() {
+        let fresh = ("Cache-Control", "max-age=600")
+        let fields = [fresh, ("Date", date(-50)), ("Content-Range", "bytes 0-9/100")]
+        let part = stored(fields, status: 206, to: request([("Range", "bytes=0-9")]), length: 10)
+        XCTAssertNotNil(part)
+        let whole = stored([fresh, ("Date", date(0))])
+        for asked in ["bytes=0-4", "bytes=0-9"] {
+            XCTAssertEqual(decision(part, whole, with: [("Range", asked)]).index, 1)
+            XCTAssertEqual(decision(whole, part, with: [("Range", asked)]).index, 0)
+        }
+        let newer = stored(
+            [fresh, ("Date", date(9)), fields[2]], status: 206, to: request([("Range", "bytes=0-9")]), length: 10)
+        XCTAssertEqual(decision(whole, newer, with: [("Range", "bytes=0-4")]).index, 1)
+    }
 }

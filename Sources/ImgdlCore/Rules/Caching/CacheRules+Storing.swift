@@ -32,9 +32,10 @@ extension CacheRules {
     /// One range that was asked for, of bytes that can be counted (section 3.3), and not of a coded body, whose bytes others
     /// could not make anything of. A body in several parts has none.
     private static func part(_ request: CacheRequest, _ head: ResponseHead) -> (range: Range<Int64>, total: Int64?)? {
+        let ranges = head.fields.filter { isNamed($0, "Content-Range") }
         guard let asked = request.fields.first(named: "Range"), ByteRange(asked) != nil, !head.isEncoded,
-            head.remainingCoding == nil,
-            let content = head.first(named: "Content-Range").flatMap(ContentRange.init), let range = content.range
+            head.remainingCoding == nil, ranges.count == 1, let content = ContentRange(ranges[0].value),
+            let range = content.range
         else { return nil }
         return (range, content.total)
     }

@@ -69,19 +69,20 @@ extension CacheRules {
     private static func isAbout(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
         if let text = head.first(named: "ETag") {
             guard let own = stored.fields.first(named: "ETag") else { return false }
-            guard let new = EntityTag(text), let old = EntityTag(own) else { return text == own }
+            guard let new = EntityTag(text), let old = EntityTag(own) else { return haveSameBytes(text, own) }
             // A strong one identifies its response alone, a weak one whatever is equivalent.
             return new.isWeak ? new.isWeaklyEqual(to: old) : new.isStronglyEqual(to: old)
         }
         guard let text = head.first(named: "Last-Modified"),
             let own = stored.fields.first(named: "Last-Modified")
         else { return true }
-        return text == own
+        return haveSameBytes(text, own)
     }
 
     private static func hasSameBody(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
         for name in ["ETag", "Last-Modified"] {
-            if let text = head.first(named: name), text != stored.fields.first(named: name) { return false }
+            guard let text = head.first(named: name) else { continue }
+            guard let own = stored.fields.first(named: name), haveSameBytes(text, own) else { return false }
         }
         guard let length = announcedLength(head.fields) else { return true }
         return length == announcedLength(stored.fields) ?? (stored.wasEncoded ? length : stored.bodyLength)

@@ -40,8 +40,8 @@ package enum CacheRules {
         return .validate(index: index, adding: fields, stale: stale)
     }
 
-    /// The newest whole response that matches, by Date. One that has no Vary while others do may be a resource's
-    /// default, sent without it by mistake: it comes after all that have one (section 4.1).
+    /// The newest response that matches, by Date. One that has no Vary while others do may be a resource's default, sent
+    /// without it by mistake: it comes after all that have one (section 4.1), but for those that are older, and stale.
     private static func selected(
         _ question: CacheQuestion, _ stored: [StoredEntry], _ wallTime: Int64
     ) -> (Int, Freshness)? {
@@ -51,18 +51,21 @@ package enum CacheRules {
             guard isAnswer(entry.response, to: question) else { continue }
             let freshness = entry.freshness(wallTime)
             guard VaryRules.matches(question.request, entry, freshness) else { continue }
-            if let best, !isPreferred(entry, freshness, to: stored[best.index], best.freshness) { continue }
+            if let best, !isPreferred(entry, freshness, to: stored[best.index], best.freshness, wallTime) { continue }
             best = (index, freshness)
         }
         return best
     }
 
     private static func isPreferred(
-        _ entry: StoredEntry, _ freshness: Freshness, to other: StoredEntry, _ otherFreshness: Freshness
+        _ entry: StoredEntry, _ freshness: Freshness, to other: StoredEntry, _ otherFreshness: Freshness,
+        _ wallTime: Int64
     ) -> Bool {
-        let (isPlain, isOtherPlain) = (entry.response.varying.isEmpty, other.response.varying.isEmpty)
-        if isPlain != isOtherPlain { return isOtherPlain }
-        return freshness.date > otherFreshness.date
+        let isNewer = freshness.date > otherFreshness.date
+        let varies = VaryRules.hasNames(entry.response.varying)
+        guard varies != VaryRules.hasNames(other.response.varying) else { return isNewer }
+        let (isFresh, otherIsFresh) = (freshness.staleness(wallTime) == nil, otherFreshness.staleness(wallTime) == nil)
+        return varies ? isNewer || isFresh || !otherIsFresh : isNewer && isFresh && !otherIsFresh
     }
 
     private static func isAnswer(_ stored: StoredResponse, to question: CacheQuestion) -> Bool {

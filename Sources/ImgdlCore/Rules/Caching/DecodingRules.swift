@@ -14,12 +14,15 @@ enum DecodingRules {
     static func consequence(
         of failure: Failure, _ options: DecodeOptions, _ hooks: HookKinds, outcome: CacheOutcome
     ) -> Consequence {
-        guard isAboutBytes(failure.code), options.coder == nil, !hooks.contains(.transformBody) else { return .none }
+        guard isAboutBytes(failure.code), !isOwnDemand(options), !hooks.contains(.transformBody) else { return .none }
         switch outcome {
         case .network, .hit, .stale: return .validate
         case .validated, .resumed: return .remove
         }
     }
+
+    /// Others may find a picture where this finds none.
+    static func isOwnDemand(_ options: DecodeOptions) -> Bool { options.requiresAnimation || options.coder != nil }
 
     /// Not about what this request allows, nor what this machine has.
     private static func isAboutBytes(_ code: ErrorCode) -> Bool { code == .badImageData || code == .truncated }

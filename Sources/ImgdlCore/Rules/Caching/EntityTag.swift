@@ -2,7 +2,7 @@
 struct EntityTag: Equatable {
     let isWeak: Bool
     /// With its quotes.
-    let opaque: String
+    @ExactText var opaque: String
 
     /// nil for what is no entity tag: it is still sent back as it came, but equal to nothing.
     init?(_ text: String) {
@@ -15,11 +15,11 @@ struct EntityTag: Equatable {
         guard bytes.count >= 2, bytes.first == quote, bytes.last == quote else { return nil }
         let isValid = bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7F) }
         guard isValid else { return nil }
-        opaque = String(Substring(bytes))
+        _opaque = ExactText(wrappedValue: String(Substring(bytes)))
     }
 
     /// Both strong and the same (section 8.8.3.2).
-    func isStronglyEqual(to other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
+    func isStronglyEqual(to other: EntityTag) -> Bool { !isWeak && !other.isWeak && isWeaklyEqual(to: other) }
 
-    func isWeaklyEqual(to other: EntityTag) -> Bool { opaque == other.opaque }
+    func isWeaklyEqual(to other: EntityTag) -> Bool { _opaque == other._opaque }
 }

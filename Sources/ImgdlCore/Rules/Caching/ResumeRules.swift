@@ -80,8 +80,9 @@ package enum ResumeRules {
             return head.first(named: "ETag").flatMap(EntityTag.init)?.isStronglyEqual(to: tag) ?? false
         }
         // A tag that was not there before says nothing against the date.
-        let date = stored.fields.first(named: "Last-Modified")
-        return date != nil && head.first(named: "Last-Modified") == date
+        guard let date = stored.fields.first(named: "Last-Modified"), let new = head.first(named: "Last-Modified")
+        else { return false }
+        return haveSameBytes(new, date)
     }
 
     /// RFC 9111 section 3.4.

@@ -43,6 +43,9 @@ enum VaryRules {
 
     static func parts(_ varying: [VaryingField]) -> [VaryingField] { varying.filter { $0.name == partName } }
 
+    /// Whether a Vary has named any.
+    static func hasNames(_ varying: [VaryingField]) -> Bool { varying.contains { $0.name != partName } }
+
     /// As one field, as far as that changes nothing in its meaning; nil when it was not sent. What a transport makes of
     /// cookies and passwords is not among the fields, and any field that is not for all may be a secret, which is not to be
     /// stored: of these the context knows whether they are the same.
