@@ -11,6 +11,9 @@ EACH = (HTTP1, HTTPS1, HTTP2)
 # What a flood of frames ends with: a turn of one socket that takes more than 50 ms of the engine's thread.
 FLOOD = "FLOOD"
 
+# Notes of a picture whose profile is kept and not followed, since that might take any time.
+COSTLY_PROFILE = 1 << 0 | 1 << 5 | 1 << 6
+
 # Parts of a flood: the server stops it after seconds.
 ENDLESS = 10 ** 9
 

@@ -179,3 +179,33 @@ def anmf(x, y, width, height, duration=100, inner=None):
 
 def animated_webp(width, height, frames):
     return riff(vp8x(width, height, 0x02), webp_chunk(b"ANIM", bytes(6)), *frames)
+
+
+def profile(*more):
+    """An ICC profile of RGB by a matrix, with more tags."""
+    def number(value):
+        return struct.pack(">i", round(value * 65536))
+
+    def xyz(*values):
+        return b"XYZ " + bytes(4) + b"".join(map(number, values))
+    text = b"mluc" + bytes(4) + struct.pack(">IIHHII", 1, 12, 0x656E, 0x5553, 2, 28) + b"\0a"
+    curve = b"curv" + bytes(4) + struct.pack(">IH", 1, 0x0233)
+    tags = [(b"desc", text), (b"cprt", text), (b"wtpt", xyz(0.9642, 1, 0.8249)), (b"rXYZ", xyz(0.4361, 0.2225, 0.0139)),
+            (b"gXYZ", xyz(0.3851, 0.7169, 0.0971)), (b"bXYZ", xyz(0.1431, 0.0606, 0.7141)), (b"rTRC", curve),
+            (b"gTRC", curve), (b"bTRC", curve), *more]
+    table, data, at = b"", b"", 132 + 12 * len(tags)
+    for name, value in tags:
+        value += bytes(-len(value) % 4)
+        table += name + struct.pack(">II", at, len(value))
+        data += value
+        at += len(value)
+    head = struct.pack(">I4sI4s4s4s12x4s", at, b"lcms", 0x04300000, b"mntr", b"RGB ", b"XYZ ", b"acsp")
+    head += bytes(28) + b"".join(map(number, (0.9642, 1, 0.8249)))
+    return head.ljust(128, b"\0") + struct.pack(">I", len(tags)) + table + data
+
+
+# What to follow them would cost has no bound: elements that may be chained, and curves of them.
+COSTLY_PROFILES = {
+    "mpet": profile((b"A2B0", b"mpet" + bytes(4) + struct.pack(">HHI", 3, 3, 65535) + bytes(8) * 100)),
+    "dtob": profile((b"D2B0", b"mpet" + bytes(4) + struct.pack(">HHI", 3, 3, 0))),
+}

@@ -1,10 +1,9 @@
 """GIF and WebP: screens and canvases, frames outside of them, codes and chunks that lie; and what is no picture."""
 import struct
 
-from answer import reply
-from pictures import (anmf, animated_webp, gif, gif_blocks, gif_control, gif_image, gif_screen, good, jpeg, lzw, riff,
-    vp8l, vp8x, webp,
-                      webp_chunk)
+from answer import COSTLY_PROFILE, reply
+from pictures import (COSTLY_PROFILES, animated_webp, anmf, gif, gif_blocks, gif_control, gif_image, gif_screen, good,
+                      jpeg, lzw, riff, vp8l, vp8x, webp, webp_chunk)
 
 ALL = {"decode_flags": 4}
 FAILS = ("BAD_IMAGE_DATA", "TRUNCATED")
@@ -101,6 +100,9 @@ row("webp-alpha-garbage", ANY, riff(vp8x(2, 2, 0x10), webp_chunk(b"ALPH", b"\xff
     webp_chunk(b"VP8L", vp8l(2, 2))))
 row("webp-profile-garbage", ANY, riff(vp8x(2, 2, 0x20), webp_chunk(b"ICCP", b"\xff" * 5000),
     webp_chunk(b"VP8L", vp8l(2, 2))), options={"colour": 1})
+for name, data in COSTLY_PROFILES.items():
+    row(f"webp-profile-{name}", "OK", riff(vp8x(2, 2, 0x20), webp_chunk(b"ICCP", data), webp_chunk(b"VP8L", vp8l(2, 2))),
+        width=2, options={"colour": 1}, notes=COSTLY_PROFILE)
 row("webp-exif-garbage", ANY, riff(vp8x(2, 2, 0x08), webp_chunk(b"VP8L", vp8l(2, 2)),
     webp_chunk(b"EXIF", b"\xff" * 5000)))
 FRAME = anmf(0, 0, 2, 2)

@@ -1,8 +1,8 @@
 """JPEG: segments that lie, tables that are none, and scans over scans."""
 import struct
 
-from answer import reply
-from pictures import DQT, EOI, JFIF, SOI, dht, jpeg, progressive, segment, sof, sos, zero_bits
+from answer import COSTLY_PROFILE, reply
+from pictures import COSTLY_PROFILES, DQT, EOI, JFIF, SOI, dht, jpeg, progressive, segment, sof, sos, zero_bits
 
 TABLES = DQT + dht((0x00, 0), (0x10, 0))
 SCAN = sos() + zero_bits(2)
@@ -21,6 +21,11 @@ def made(*parts):
 row("plain", "OK", jpeg(), width=8)
 row("three-components", "OK", jpeg(16, 16, 3), width=16)
 row("progressive", "OK", progressive(16, 16, 2), width=16)
+
+# ---- Profiles that are kept and not followed
+for name, data in COSTLY_PROFILES.items():
+    icc = segment(0xE2, b"ICC_PROFILE\0\1\1" + data)
+    row(f"profile-{name}", "OK", SOI + icc + jpeg(16, 16, 3)[2:], width=16, options={"colour": 1}, notes=COSTLY_PROFILE)
 
 # ---- Markers and segments
 row("start-alone", FAILS, SOI)

@@ -2,8 +2,8 @@
 import struct
 import zlib
 
-from answer import reply
-from pictures import PNG_SIGNATURE, good, ihdr, png, png_chunk, rows_of
+from answer import COSTLY_PROFILE, reply
+from pictures import COSTLY_PROFILES, PNG_SIGNATURE, good, ihdr, png, png_chunk, rows_of
 
 ALL_FRAMES = {"decode_flags": 4}
 IDAT = png_chunk(b"IDAT", rows_of(3, 5))
@@ -84,6 +84,9 @@ row("international-text-bomb", ("OK", "BAD_IMAGE_DATA"), png(IHDR, png_chunk(b"i
 row("profile-bomb", "OK", png(IHDR, png_chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(64 << 20), 9)), IDAT), width=3)
 row("profile-garbage", "OK", png(IHDR, png_chunk(b"iCCP", b"a\0\0" + zlib.compress(b"\xff" * 5000)), IDAT), width=3,
     options={"colour": 1})
+for name, data in COSTLY_PROFILES.items():
+    row(f"profile-{name}", "OK", png(IHDR, png_chunk(b"iCCP", b"a\0\0" + zlib.compress(data)), IDAT), width=3,
+        options={"colour": 1}, notes=COSTLY_PROFILE)
 row("profile-name-long", "OK", png(IHDR, png_chunk(b"iCCP", b"a" * 5000), IDAT), width=3, options={"colour": 1})
 row("exif-garbage", "OK", png(IHDR, png_chunk(b"eXIf", b"\xff" * 5000), IDAT), width=3)
 row("exif-circle", "OK", png(IHDR, png_chunk(b"eXIf", b"II*\0\x08\0\0\0" + struct.pack("<H", 1) + struct.pack("<HHII",
