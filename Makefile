@@ -224,7 +224,7 @@ build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.se
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -ldl -pthread
 
 # One hostile answer in a process of its own, of one server or of many at once: Tests/Hostile/run starts them.
-build/tests/hostile-client build/tests/hostile-crowd: build/tests/hostile-%: Tests/Hostile/%.c include/imgdl.h $(LIBRARY) | build/.setup-test
+build/tests/hostile-client build/tests/hostile-crowd: build/tests/hostile-%: Tests/Hostile/%.c Tests/Hostile/questions.h include/imgdl.h $(LIBRARY) | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib
 

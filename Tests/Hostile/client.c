@@ -5,21 +5,20 @@
  *                                   missing); one after it; and those of another server, one after the other, meanwhile
  *   cache                           off, memory, or a folder
  *   lookups                         1: only ask the cache for url, as a process does that comes later
+ *   beside                          1: how late total timeouts and cancellations are told meanwhile
  *   others                          options of the request, its decoding and the downloader: `numbers`, `texts`
  */
+#include "questions.h"
+
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "imgdl.h"
-
-enum { PATIENCE_MS = 8000, PAUSE_MS = 10 };
+enum { PATIENCE_MS = 8000, PAUSE_MS = 10, TIMEOUT_MS = 30, BETWEEN_MS = 10 };
 
 static int argument_count;
 static char **arguments;
@@ -253,6 +252,48 @@ static void look_up(imgdl_downloader *downloader, const char *url)
     }
 }
 
+/* Others that nobody answers, beside the hostile answer. */
+static struct {
+    imgdl_downloader *downloader;
+    char silence[64];
+    clockid_t engine;
+    atomic_int is_over;
+    double timeouts, cancellations;
+} beside;
+
+static void keep_latest(double *latest, double late) { *latest = late > *latest ? late : *latest; }
+
+static void *look_beside(void *unused)
+{
+    unsigned count = 0;
+    do {
+        struct question question;
+        char url[96];
+        snprintf(url, sizeof url, "%stimeout-%u", beside.silence, count);
+        double until = in_ms(CLOCK_MONOTONIC) + TIMEOUT_MS;
+        ask(beside.downloader, &question, url, TIMEOUT_MS);
+        sleep_until(until);
+        keep_latest(&beside.timeouts, lateness(&question, in_ms(beside.engine), IMGDL_ERROR_TOTAL_TIMEOUT, "a total timeout"));
+        snprintf(url, sizeof url, "%scancelled-%u", beside.silence, count++);
+        ask(beside.downloader, &question, url, 0);
+        sleep_until(in_ms(CLOCK_MONOTONIC) + BETWEEN_MS);
+        double due = in_ms(beside.engine);
+        ensure(imgdl_token_cancel(question.token) == IMGDL_OK, "a cancellation");
+        keep_latest(&beside.cancellations, lateness(&question, due, IMGDL_ERROR_CANCELLED, "a cancellation"));
+    } while (!atomic_load(&beside.is_over));
+    return unused;
+}
+
+static void begin_looking_beside(imgdl_downloader *downloader, const char *neighbour)
+{
+    struct question first;
+    ask(downloader, &first, neighbour, 0);
+    lateness(&first, 0, IMGDL_OK, "the neighbour alone");
+    beside.engine = first.engine;
+    beside.downloader = downloader;
+    make_silence(beside.silence, sizeof beside.silence);
+}
+
 static void run(imgdl_downloader *downloader, const char *url)
 {
     const char *before = argument("before"), *neighbour_url = argument("neighbour");
@@ -262,6 +303,8 @@ static void run(imgdl_downloader *downloader, const char *url)
     uint32_t width = 0;
     /* Whatever is used for the first time is used here, and not on the answer's account. */
     require(fetch(downloader, &neighbour, &width), "the neighbour alone");
+    if (number("beside"))
+        begin_looking_beside(downloader, neighbour_url);
     if (before) {
         imgdl_request request = request_of(before, NULL);
         request.cache_mode = IMGDL_CACHE_OFF;
@@ -276,6 +319,9 @@ static void run(imgdl_downloader *downloader, const char *url)
     double cpu = cpu_ms(), began = now_ms();
     imgdl_token *token = NULL;
     require(imgdl_download(downloader, &request, &token), "the download");
+    pthread_t looker;
+    if (beside.downloader)
+        ensure(pthread_create(&looker, NULL, look_beside, NULL) == 0, "a thread");
     double slowest = 0, most_held = 0;
     unsigned neighbours = 0;
     imgdl_status waited, unharmed = IMGDL_OK;
@@ -291,6 +337,11 @@ static void run(imgdl_downloader *downloader, const char *url)
         waited = imgdl_token_wait(token, PAUSE_MS);
     } while (waited == IMGDL_ERROR_WAIT_TIMEOUT && now_ms() - began < 30000);
 
+    if (beside.downloader) {
+        atomic_store(&beside.is_over, 1);
+        pthread_join(looker, NULL);
+        printf("\"timeouts_late\": %.1f, \"cancellations_late\": %.1f, ", beside.timeouts, beside.cancellations);
+    }
     imgdl_result result;
     imgdl_result_init(&result, sizeof result);
     if (imgdl_token_result(token, &result) != IMGDL_OK) {

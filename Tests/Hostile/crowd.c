@@ -9,23 +9,14 @@
  * Late is what the downloader's thread works between the moment in which something is due and the moment in which it is told:
  * no other process adds to that. What is told is told on that thread, which looks at its own time.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <pthread.h>
-#include <semaphore.h>
+#include "questions.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
 
-#include "imgdl.h"
-
-enum { EACH = 8, TIMEOUT_MS = 100, BETWEEN_MS = 30, PATIENCE_S = 20, MAXIMUM = 256 };
+enum { EACH = 8, TIMEOUT_MS = 100, BETWEEN_MS = 30, MAXIMUM = 256 };
 
 static int argument_count;
 static char **arguments;
@@ -45,101 +36,6 @@ static const char *only_argument(const char *name)
 {
     int from = 1;
     return argument(name, &from);
-}
-
-static void require(int holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s: %s\n", what, imgdl_last_error());
-    exit(2);
-}
-
-static double in_ms(clockid_t clock)
-{
-    struct timespec time;
-    require(clock_gettime(clock, &time) == 0, "a clock");
-    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
-
-static void sleep_until(double ms)
-{
-    struct timespec until = {(time_t)(ms / 1e3), 0};
-    until.tv_nsec = (long)((ms - (double)until.tv_sec * 1e3) * 1e6);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-        ;
-}
-
-static void wait_for(sem_t *semaphore, unsigned count, const char *what)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
-    for (unsigned i = 0; i < count; i++)
-        while (sem_timedwait(semaphore, &until) != 0)
-            require(errno == EINTR, what);
-}
-
-/* What is asked for meanwhile. */
-struct question {
-    imgdl_token *token;
-    sem_t ended;
-    imgdl_status code;
-    clockid_t engine;
-    double told; /* of the engine's time */
-};
-
-static void on_answer(const imgdl_event *event, void *user_data)
-{
-    struct question *question = user_data;
-    if (event->kind != IMGDL_EVENT_TERMINAL)
-        return;
-    require(pthread_getcpuclockid(pthread_self(), &question->engine) == 0, "the thread's clock");
-    question->told = in_ms(question->engine);
-    question->code = event->code;
-    sem_post(&question->ended);
-}
-
-static imgdl_request request_of(const char *url, imgdl_event_callback callback, void *user_data)
-{
-    imgdl_request request;
-    imgdl_request_init(&request, sizeof request);
-    request.url = url;
-    request.retry_count = IMGDL_RETRY_NONE;
-    request.executor = IMGDL_EXECUTOR_INLINE;
-    request.callback = callback;
-    request.user_data = user_data;
-    return request;
-}
-
-static void ask(imgdl_downloader *downloader, struct question *question, const char *url, uint32_t total_timeout_ms)
-{
-    imgdl_request request = request_of(url, on_answer, question);
-    request.total_timeout_ms = total_timeout_ms;
-    sem_init(&question->ended, 0, 0);
-    require(imgdl_download(downloader, &request, &question->token) == IMGDL_OK, "the request");
-}
-
-/* How late it was told, where it was due at that time of the engine's. */
-static double lateness(struct question *question, double due, imgdl_status code, const char *what)
-{
-    wait_for(&question->ended, 1, what);
-    imgdl_token_release(question->token);
-    if (question->code != code)
-        fprintf(stderr, "%s: %s\n", what, imgdl_error_name(question->code));
-    require(question->code == code, what);
-    return question->told > due ? question->told - due : 0;
-}
-
-/* A server that takes connections, and says nothing. */
-static void make_silence(char *url, size_t size)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    require(listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 64) == 0 &&
-            getsockname(listener, (struct sockaddr *)&address, &length) == 0, "a server that is silent");
-    snprintf(url, size, "http://127.0.0.1:%d/", ntohs(address.sin_port));
 }
 
 static void print_latenesses(const char *name, const double *late)
@@ -175,7 +71,7 @@ static void look_at_cancellations(imgdl_downloader *downloader, const char *sile
         ask(downloader, &question, url, 0);
         sleep_until(in_ms(CLOCK_MONOTONIC) + BETWEEN_MS);
         double due = in_ms(engine);
-        require(imgdl_token_cancel(question.token) == IMGDL_OK, "a cancellation");
+        ensure(imgdl_token_cancel(question.token) == IMGDL_OK, "a cancellation");
         late[i] = lateness(&question, due, IMGDL_ERROR_CANCELLED, "a cancellation");
     }
     print_latenesses("cancellations_late", late);
@@ -231,11 +127,11 @@ static unsigned begin_crowd(imgdl_downloader *downloader)
         char partition[16] = "";
         if (only_argument("partitions"))
             snprintf(partition, sizeof partition, "%u", count);
-        imgdl_request request = request_of(url, on_crowd_event, NULL);
+        imgdl_request request = question_request(url, on_crowd_event, NULL);
         request.event_mask = IMGDL_EVENT_RESPONSE;
         request.flags = flags ? (imgdl_request_flags)strtoul(flags, NULL, 10) : 0;
         request.partition = partition;
-        require(imgdl_download(downloader, &request, NULL) == IMGDL_OK, "the crowd");
+        ensure(imgdl_download(downloader, &request, NULL) == IMGDL_OK, "the crowd");
         count++;
     }
     wait_for(&crowd.answers, count, "the crowd's answers");
@@ -258,7 +154,7 @@ int main(int count, char **values)
     config.ca_file = only_argument("ca_file");
     config.proxy = "";
     config.max_concurrent = config.max_per_host = MAXIMUM;
-    require(imgdl_downloader_create(&config, &downloader) == IMGDL_OK, "the downloader");
+    ensure(imgdl_downloader_create(&config, &downloader) == IMGDL_OK, "the downloader");
     /* Whatever is used for the first time is used here, and the engine's clock is known then. */
     struct question first;
     ask(downloader, &first, only_argument("neighbour"), 0);
@@ -273,9 +169,9 @@ int main(int count, char **values)
     look_at_pictures(downloader, only_argument("neighbour"));
     printf("\"took_ms\": %.0f, \"worked_ms\": %.0f, ", in_ms(CLOCK_MONOTONIC) - began, in_ms(engine) - worked);
     atomic_store(&crowd.is_over, 1);
-    require(imgdl_downloader_cancel_all(downloader) == IMGDL_OK, "the end");
+    ensure(imgdl_downloader_cancel_all(downloader) == IMGDL_OK, "the end");
     wait_for(&crowd.ends, servers, "the crowd's ends");
-    require(imgdl_downloader_destroy(downloader) == IMGDL_OK, "the downloader's end");
+    ensure(imgdl_downloader_destroy(downloader) == IMGDL_OK, "the downloader's end");
     printf("\"servers\": %u, \"ended_early\": %u, \"floods\": %u, \"least_received\": %lld}\n", servers,
            atomic_load(&crowd.ended_early), atomic_load(&crowd.floods), (long long)crowd.least_received);
     return 0;
