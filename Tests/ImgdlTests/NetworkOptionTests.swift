@@ -206,6 +206,23 @@ final class NetworkOptionTests: DownloaderTestCase {
         assertEnds(start(url, whole), "IMGDL_OK")
     }
 
+    /// Files that differ, each as large as one may be: together more than the process holds (128 MiB).
+    func testRequestsThatFailedHoldNoFiles() throws {
+        replaceDownloader { $0.failure_ttl_ms = 600_000 }
+        origin.content["page"] = Picture(Array("<html>".utf8), type: "image/png")
+        let authority = try Authority(TLS(client: .optional), protocols: [])
+        let certificate = try Data(contentsOf: URL(fileURLWithPath: authority.file))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("large-\(getpid())").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let size = 4 << 20
+        for number in 0..<36 {
+            let padding = Data("\(number)".utf8) + Data(repeating: UInt8(ascii: "#"), count: size)
+            try (certificate + padding).prefix(size).write(to: URL(fileURLWithPath: file))
+            let download = start(origin.url("/pictures/page")) { $0.ca_file = self.text(file) }
+            assertEnds(download, "IMGDL_ERROR_BAD_IMAGE_DATA")
+        }
+    }
+
     /// They are found out before anything is asked: whoever looks for a wrong path sees it, whether or not a server is there.
     func testFilesThatCannotBeUsedAreToldBeforeAServerIsAsked() throws {
         let authority = try Authority(TLS(client: .optional), protocols: [])

@@ -257,7 +257,9 @@ final class Engine {
         case .answered(let id, let number, let reply): answered(id, number, reply, now)
         case .setObserver(let observer): replaceObserver(observer)
         case .perform(let work): work()
-        case .trimTransport(let connections): transport?.trim(connections: connections)
+        case .trimTransport(let connections):
+            downloads.forgetExpiredFailures(now)
+            transport?.trim(connections: connections)
         case .shutDown(let cancelling):
             isShuttingDown = true
             // What waits must be able to end.

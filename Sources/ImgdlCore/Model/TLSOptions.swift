@@ -21,6 +21,16 @@ package struct TLSOptions: Hashable, Sendable {
 
     package init() {}
 
+    /// What was in the files, as far as they have been read; without it, nothing can be sent that needs them.
+    package mutating func takeContents() -> [FileContents?] {
+        defer {
+            authorities = nil
+            certificate = nil
+            key = nil
+        }
+        return [authorities, certificate, key]
+    }
+
     /// As whom it appears is for one origin alone.
     package mutating func forgetClient() {
         clientCertificate = nil

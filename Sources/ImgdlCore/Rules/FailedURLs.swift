@@ -2,10 +2,11 @@
 /// oldest goes first.
 package struct FailedURLs {
     package static let capacity = 1024
-    /// Requests whose URL and header fields have more bytes are not remembered.
+    /// Requests of more bytes, with what is said about them, are not remembered.
     static let maximumRequestBytes = 16 << 10
 
-    /// What of a request the failure was about.
+    /// What of a request the failure was about. Contents of its files would stay in memory with it, private keys among
+    /// them: their digests tell them apart.
     private struct Key: Hashable {
         let url: String
         let method: String
@@ -13,6 +14,7 @@ package struct FailedURLs {
         let fields: [HeaderField]
         let body: [UInt8]?
         let identity: RequestIdentity
+        let files: [[UInt8]?]
         let followsRedirects: Bool
         let allowsDowngrade: Bool
 
@@ -21,25 +23,29 @@ package struct FailedURLs {
             method = request.method
             fields = request.fields
             body = request.body
-            identity = request.identity
+            var identity = request.identity
+            files = identity.trust.tls.takeContents().map { $0?.digest }
+            self.identity = identity
             followsRedirects = request.followsRedirects
             allowsDowngrade = request.allowsDowngrade
         }
     }
 
     private struct Entry {
+        let key: Key
         let failure: Failure
         let instant: Instant
-        let number: UInt64
         /// Which were asked, and since when (`OutdatedURLs`).
         let hops: [ParsedURL]
         let moment: UInt64
     }
 
-    private var entries: [Key: Entry] = [:]
-    /// Oldest first, with leftovers of entries that are gone or newer.
-    private var order: [(key: Key, number: UInt64)] = []
+    private var numbers: [Key: UInt64] = [:]
+    /// By their numbers: who comes later has a higher one.
+    private var entries: [UInt64: Entry] = [:]
     private var lastNumber: UInt64 = 0
+    /// No entry has a lower number.
+    private var oldestNumber: UInt64 = 1
 
     package init() {}
 
@@ -56,54 +62,70 @@ package struct FailedURLs {
         }
     }
 
-    private static func bytes(_ request: TransferRequest, _ hops: [ParsedURL]) -> Int {
+    private static func bytes(_ request: TransferRequest, _ failure: Failure, _ hops: [ParsedURL]) -> Int {
         let identity = request.identity
-        let credential = identity.credential.map { $0.user.utf8.count + $0.password.utf8.count } ?? 0
-        let own = credential + (identity.cookies?.count ?? 0) + (request.body?.count ?? 0)
-        let fields = request.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-        return hops.reduce(request.url.canonical.utf8.count + own + fields) { $0 + $1.canonical.utf8.count }
+        let tls = identity.trust.tls
+        let texts: [String?] = [
+            request.method, identity.credential?.user, identity.credential?.password, identity.trust.partition,
+            tls.certificateAuthorities, tls.clientCertificate, tls.clientKey, tls.clientKeyPassword,
+            tls.pinnedPublicKey, tls.unusable, failure.message,
+        ]
+        let own = (identity.cookies?.count ?? 0) + (request.body?.count ?? 0)
+        let all = texts.reduce(own) { $0 + ($1?.utf8.count ?? 0) }
+        let fields = request.fields.reduce(all) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        return hops.reduce(request.url.canonical.utf8.count + fields) { $0 + $1.canonical.utf8.count }
     }
 
-    /// `hops`: which were asked, besides the request's own URL. `moment`: see `Downloads.asked`.
+    /// Those that are past the lifetime, in milliseconds, go, too. `hops`: which were asked, besides the request's own
+    /// URL. `moment`: see `Downloads.asked`.
     package mutating func insert(
         _ request: TransferRequest, _ failure: Failure, hops: [ParsedURL] = [], askedAt moment: UInt64 = 0,
-        _ now: Instant
+        lifetime: Int64, _ now: Instant
     ) {
-        guard Self.bytes(request, hops) <= Self.maximumRequestBytes else { return }
-        let key = Key(request)
-        lastNumber += 1
-        entries[key] = Entry(failure: failure, instant: now, number: lastNumber, hops: hops, moment: moment)
-        order.append((key, lastNumber))
-        var gone = 0
-        while gone < order.count {
-            let isLive = entries[order[gone].key]?.number == order[gone].number
-            if isLive, entries.count <= Self.capacity { break }
-            if isLive { entries[order[gone].key] = nil }
-            gone += 1
+        if Self.bytes(request, failure, hops) <= Self.maximumRequestBytes {
+            let key = Key(request)
+            lastNumber += 1
+            if let former = numbers.updateValue(lastNumber, forKey: key) { entries[former] = nil }
+            entries[lastNumber] = Entry(key: key, failure: failure, instant: now, hops: hops, moment: moment)
         }
-        order.removeFirst(gone)
-        if order.count > 2 * Self.capacity { order.removeAll { [entries] in entries[$0.key]?.number != $0.number } }
+        removeExpired(lifetime: lifetime, now)
+    }
+
+    /// Also the oldest of more than there may be.
+    package mutating func removeExpired(lifetime: Int64, _ now: Instant) {
+        while oldestNumber <= lastNumber {
+            if let entry = entries[oldestNumber] {
+                if count <= Self.capacity, now < entry.instant.advanced(byMilliseconds: lifetime) { return }
+                remove(entry.key)
+            }
+            oldestNumber += 1
+        }
     }
 
     package mutating func remove(_ request: TransferRequest) {
-        if !entries.isEmpty { entries[Key(request)] = nil }
+        if !entries.isEmpty { remove(Key(request)) }
+    }
+
+    private mutating func remove(_ key: Key) {
+        if let number = numbers.removeValue(forKey: key) { entries[number] = nil }
+    }
+
+    private func entry(_ request: TransferRequest) -> Entry? {
+        entries.isEmpty ? nil : numbers[Key(request)].flatMap { entries[$0] }
     }
 
     /// What is at one of its URLs may be another by now.
     package mutating func forgetOutdated(
         _ request: TransferRequest, _ isOutdated: (_ url: ParsedURL, _ since: UInt64) -> Bool
     ) {
-        guard !entries.isEmpty, let entry = entries[Key(request)] else { return }
+        guard let entry = entry(request) else { return }
         if ([request.url] + entry.hops).contains(where: { isOutdated($0, entry.moment) }) { remove(request) }
     }
 
     /// nil when it has not failed within the lifetime, in milliseconds.
     package mutating func failure(_ request: TransferRequest, lifetime: Int64, _ now: Instant) -> Failure? {
-        guard !entries.isEmpty, let entry = entries[Key(request)] else { return nil }
-        guard now < entry.instant.advanced(byMilliseconds: lifetime) else {
-            entries[Key(request)] = nil
-            return nil
-        }
+        removeExpired(lifetime: lifetime, now)
+        guard let entry = entry(request) else { return nil }
         let age = now.milliseconds(since: entry.instant)
         return Failure(.blacklisted, "it failed \(age) ms ago and is not asked for again yet: \(entry.failure.message)")
     }
@@ -127,6 +149,11 @@ extension Downloads {
         return Admission(subscriber: subscriber, transfer: id, hasJoined: false)
     }
 
+    /// Nobody can be told of them any more.
+    package mutating func forgetExpiredFailures(_ now: Instant) {
+        failedURLs.removeExpired(lifetime: limits.failureLifetime, now)
+    }
+
     /// What the end of a subscriber says about its URL. Nothing, where the caller asked for less than a picture, or where
     /// hooks decide what is asked, as whom, and what comes of it.
     mutating func remember(_ id: TransferID, _ options: Boxed<SubscriberOptions>, _ outcome: Outcome, _ now: Instant) {
@@ -140,7 +167,8 @@ extension Downloads {
                 guard ResponseRules.isSuccess(transfers[id].status), !isOwnDemand else { return }
             }
             failedURLs.insert(
-                transfers[id].request, failure, hops: transfers[id].laterHops, askedAt: transfers[id].askedAt ?? 0, now)
+                transfers[id].request, failure, hops: transfers[id].laterHops, askedAt: transfers[id].askedAt ?? 0,
+                lifetime: limits.failureLifetime, now)
         }
     }
 }

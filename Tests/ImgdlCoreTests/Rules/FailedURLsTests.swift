@@ -11,7 +11,7 @@ final class FailedURLsTests: XCTestCase {
 
     func testItLastsForItsTime() {
         var failed = FailedURLs()
-        failed.insert(request(1), .bad, instant(100))
+        failed.insert(request(1), .bad, lifetime: 50, instant(100))
         XCTAssertEqual(
             failed.failure(request(1), lifetime: 50, instant(149)),
             Failure(.blacklisted, "it failed 49 ms ago and is not asked for again yet: not a picture"))
@@ -23,7 +23,7 @@ final class FailedURLsTests: XCTestCase {
     /// A page to log in is no picture for one; for another there is one behind it.
     func testWhoAsksOtherwiseIsNotHeldUp() {
         var failed = FailedURLs()
-        failed.insert(request(1), .bad, instant(0))
+        failed.insert(request(1), .bad, lifetime: 50, instant(0))
         let url = request(1).url
         let others = [
             TransferRequest(url: url, fields: [HeaderField("Authorization", "x")]),
@@ -42,23 +42,98 @@ final class FailedURLsTests: XCTestCase {
     func testALongRequestIsNotRemembered() {
         var failed = FailedURLs()
         let long = String(repeating: "x", count: FailedURLs.maximumRequestBytes)
-        let requests = [
-            TransferRequest(url: testURL("https://a.example/\(long)")),
-            TransferRequest(url: request(1).url, fields: [HeaderField("X", long)]),
-            TransferRequest(url: request(1).url, body: Array(long.utf8)),
-            TransferRequest(url: request(1).url).asked(with: Array(long.utf8)),
-            TransferRequest(
-                url: request(1).url, identity: RequestIdentity(credential: Credential(user: "", password: long))),
+        let requests =
+            [
+                TransferRequest(url: testURL("https://a.example/\(long)")),
+                TransferRequest(url: request(1).url, fields: [HeaderField("X", long)]),
+                TransferRequest(url: request(1).url, body: Array(long.utf8)),
+                TransferRequest(url: request(1).url).asked(with: Array(long.utf8)),
+                TransferRequest(
+                    url: request(1).url, identity: RequestIdentity(credential: Credential(user: "", password: long))),
+                TransferRequest(
+                    url: request(1).url, identity: RequestIdentity(trust: RequestTrust(partition: long))),
+                TransferRequest(url: request(1).url, method: long),
+            ] + trusting(long)
+        for request in requests { failed.insert(request, .bad, lifetime: 50, instant(0)) }
+        failed.insert(request(1), Failure(.badImageData, long), lifetime: 50, instant(0))
+        XCTAssertEqual(failed.count, 0)
+    }
+
+    /// With this text in each place where options of TLS have one.
+    private func trusting(_ text: String) -> [TransferRequest] {
+        let places: [String: WritableKeyPath<TLSOptions, String?>] = [
+            "certificateAuthorities": \.certificateAuthorities, "clientCertificate": \.clientCertificate,
+            "clientKey": \.clientKey, "clientKeyPassword": \.clientKeyPassword,
+            "pinnedPublicKey": \.pinnedPublicKey, "unusable": \.unusable,
         ]
-        for request in requests { failed.insert(request, .bad, instant(0)) }
+        let texts = Mirror(reflecting: TLSOptions()).children.filter {
+            [ObjectIdentifier(ExactOptionalText.self), ObjectIdentifier(String?.self)].contains(
+                ObjectIdentifier(type(of: $0.value)))
+        }
+        XCTAssertEqual(Set(texts.compactMap { $0.label.map { String($0.drop { $0 == "_" }) } }), Set(places.keys))
+        return places.values.map { place in
+            var tls = TLSOptions()
+            tls[keyPath: place] = text
+            return TransferRequest(url: request(1).url, identity: RequestIdentity(trust: RequestTrust(tls: tls)))
+        }
+    }
+
+    private func contents(_ digest: UInt8) -> FileContents {
+        FileContents(taking: .allocate(byteCount: 1, alignment: 1), count: 1, digest: [digest])
+    }
+
+    private func request(
+        _ contents: FileContents, at place: WritableKeyPath<TLSOptions, FileContents?>
+    ) -> TransferRequest {
+        var tls = TLSOptions()
+        tls[keyPath: place] = contents
+        return TransferRequest(url: request(1).url, identity: RequestIdentity(trust: RequestTrust(tls: tls)))
+    }
+
+    /// Private keys are held as long as requests and connections go by them, and their digests tell requests apart.
+    func testWhatWasInAFileIsNotHeld() {
+        for place in [\TLSOptions.authorities, \.certificate, \.key] {
+            var failed = FailedURLs()
+            weak var held: FileContents?
+            do {
+                let contents = contents(1)
+                held = contents
+                failed.insert(request(contents, at: place), .bad, lifetime: 50, instant(0))
+            }
+            XCTAssertNil(held)
+            XCTAssertNotNil(failed.failure(request(contents(1), at: place), lifetime: 50, instant(1)))
+            XCTAssertNil(failed.failure(request(contents(2), at: place), lifetime: 50, instant(1)))
+            XCTAssertNil(failed.failure(request(1), lifetime: 50, instant(1)))
+            XCTAssertEqual(failed.count, 1)
+        }
+        var tls = TLSOptions()
+        for place in [\TLSOptions.authorities, \.certificate, \.key] { tls[keyPath: place] = contents(1) }
+        XCTAssertEqual(tls.takeContents().count, 3)
+        let left = Mirror(reflecting: tls).children.filter { type(of: $0.value) == FileContents?.self }
+        XCTAssertEqual(left.count, 3, "there is another one")
+        XCTAssertFalse(left.contains { $0.value is FileContents })
+    }
+
+    func testWhatIsPastItsLifetimeGoes() {
+        var failed = FailedURLs()
+        failed.insert(request(1), .bad, lifetime: 50, instant(0))
+        failed.insert(request(2), .bad, lifetime: 50, instant(30))
+        failed.insert(request(3), .bad, lifetime: 50, instant(50))
+        XCTAssertEqual(failed.count, 2, "with the next one")
+        XCTAssertNil(failed.failure(request(4), lifetime: 50, instant(80)))
+        XCTAssertEqual(failed.count, 1, "with the next question")
+        failed.insert(request(3), .bad, lifetime: 50, instant(90))
+        failed.removeExpired(lifetime: 50, instant(139))
+        XCTAssertEqual(failed.count, 1, "it failed again meanwhile")
+        failed.removeExpired(lifetime: 50, instant(140))
         XCTAssertEqual(failed.count, 0)
     }
 
     func testTheOldestGoesFirst() {
         var failed = FailedURLs()
         for number in 0..<5_000 {
-            failed.insert(request(number), .bad, instant(0))
-            failed.insert(request(3), .bad, instant(0))
+            failed.insert(request(number), .bad, lifetime: 50, instant(0))
+            failed.insert(request(3), .bad, lifetime: 50, instant(0))
             XCTAssertLessThanOrEqual(failed.count, FailedURLs.capacity)
         }
         XCTAssertNotNil(failed.failure(request(4_999), lifetime: 1, instant(0)))
@@ -69,7 +144,7 @@ final class FailedURLsTests: XCTestCase {
 
     func testASuccessForgetsIt() {
         var failed = FailedURLs()
-        failed.insert(request(1), .bad, instant(0))
+        failed.insert(request(1), .bad, lifetime: 50, instant(0))
         failed.remove(request(1))
         failed.remove(request(2))
         XCTAssertNil(failed.failure(request(1), lifetime: 1, instant(0)))
@@ -77,7 +152,7 @@ final class FailedURLsTests: XCTestCase {
 
     func testOtherTrustIsAnotherQuestion() {
         var failed = FailedURLs()
-        failed.insert(request(1), Failure(.tlsCertificate, "expired"), instant(0))
+        failed.insert(request(1), Failure(.tlsCertificate, "expired"), lifetime: 50, instant(0))
         var tls = TLSOptions()
         tls.allowsInvalidCertificates = true
         let trusting = TransferRequest(url: request(1).url, identity: RequestIdentity(trust: RequestTrust(tls: tls)))
@@ -129,6 +204,17 @@ final class FailedURLsTests: XCTestCase {
         play.pass(1_000)
         let later = play.submit("a")
         play.expect([.start(later.transfer)])
+    }
+
+    func testWhatIsPastItsLifetimeGoesWhenTheProcessIsTrimmed() {
+        var play = Play { $0.failureLifetime = 1_000 }
+        fail(&play, .bad)
+        play.pass(999)
+        play.downloads.forgetExpiredFailures(play.now)
+        XCTAssertEqual(play.downloads.failedURLs.count, 1)
+        play.pass(1)
+        play.downloads.forgetExpiredFailures(play.now)
+        XCTAssertEqual(play.downloads.failedURLs.count, 0)
     }
 
     func testOffByDefaultAndNotForWhatMayPass() {
