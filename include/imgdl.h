@@ -657,7 +657,8 @@ typedef struct imgdl_event {
     imgdl_data *data;               /* TERMINAL on success, with IMGDL_REQUEST_BODY                                  */
     imgdl_status code;              /* TERMINAL: IMGDL_OK or the error                                               */
     int32_t http_status;            /* TERMINAL: of the last response, 0 if there was none                           */
-    const char *message;            /* TERMINAL: a sentence that names the URL and the cause; "" on success          */
+    const char *message;            /* TERMINAL: a sentence that names the URL, where a redirect led, and the cause; */
+                                    /* "" on success                                                                 */
     /* since 1.1 */
     const char *content_type;       /* TERMINAL: of the last response; "" when it said none                          */
     const void *preview;            /* TERMINAL with an error: the first bytes of the body that was refused; NULL    */

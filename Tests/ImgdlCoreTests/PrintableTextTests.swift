@@ -15,6 +15,11 @@ final class PrintableTextTests: XCTestCase {
         XCTAssertLessThan(message.utf8.count, 4_096)
         XCTAssertTrue(message.hasPrefix("https://a.example/xxx"))
         XCTAssertTrue(message.hasSuffix("yyy…"))
+        let other = testURL("https://b.example/" + String(repeating: "x", count: 70_000))
+        let two = Failure(.internal, String(repeating: "y", count: 70_000)).message(about: long, redirectedTo: other)
+        XCTAssertLessThan(two.utf8.count, 4_096)
+        XCTAssertTrue(two.hasPrefix("https://a.example/xxx") && two.hasSuffix("yyy…"))
+        XCTAssertTrue(two.contains("xxx…, redirected to https://b.example/xxx"))
     }
 
     func testControlCharactersAreEscaped() {
@@ -39,5 +44,13 @@ final class PrintableTextTests: XCTestCase {
         let failure = Failure(.protocolError, "it said “\u{1b}c”")
         XCTAssertEqual(failure.message(about: url), "http://h/?a=…: it said “\\x1bc”")
         XCTAssertEqual(failure.message(about: url, showsWholeURL: true), "http://h/?a=b: it said “\\x1bc”")
+        let first = testURL("http://a.example/")
+        XCTAssertEqual(
+            failure.message(about: first, redirectedTo: url),
+            "http://a.example/, redirected to http://h/?a=…: it said “\\x1bc”")
+        XCTAssertEqual(
+            failure.message(about: first, redirectedTo: url, showsWholeURL: true),
+            "http://a.example/, redirected to http://h/?a=b: it said “\\x1bc”")
+        XCTAssertEqual(failure.message(about: url, redirectedTo: url), failure.message(about: url))
     }
 }

@@ -290,6 +290,94 @@ final class DownloadTests: DownloaderTestCase {
         XCTAssertEqual(headers["X-Other"], "kept")
     }
 
+    /// A message that named the first URL alone would blame a server that did as it should.
+    func testMessagesNameWhereARedirectLed() throws {
+        let second = try Origin()
+        defer { second.stop() }
+        second.content["page"] = Picture(Array("<html>".utf8), type: "text/html")
+        func led(to target: String, _ code: String, flags: imgdl_request_flags = 0) throws -> String {
+            origin.route("/away") { try $0.respond(302, headers: ["Location": target]) }
+            let download = start(origin.url("/away?a=first")) { $0.flags = flags }
+            assertEnds(download, code)
+            return download.record.message
+        }
+        let redacted = origin.url("/away?a=…")
+        let gone = second.url("/status/404")
+        XCTAssertEqual(
+            try led(to: gone + "?b=second", "IMGDL_ERROR_INVALID_STATUS"),
+            "\(redacted), redirected to \(gone)?b=…: the server answered 404 (not found)")
+        XCTAssertEqual(
+            try led(to: gone + "?b=second", "IMGDL_ERROR_INVALID_STATUS", flags: UInt32(IMGDL_REQUEST_FULL_URLS)),
+            "\(origin.url("/away?a=first")), redirected to \(gone)?b=second: the server answered 404 (not found)")
+        for (target, code) in [
+            (second.url("/pictures/page"), "IMGDL_ERROR_BAD_IMAGE_DATA"),
+            ("http://127.0.0.1:1/", "IMGDL_ERROR_CONNECT_FAILED"),
+            (second.url("/redirect?to=ftp://a.example/"), "IMGDL_ERROR_REDIRECT_REFUSED"),
+        ] {
+            let url = target.replacingOccurrences(of: "ftp://a.example/", with: "…")
+            let message = try led(to: target, code)
+            XCTAssertTrue(message.hasPrefix("\(redacted), redirected to \(url): "), message)
+        }
+        // What has not been followed is no redirect.
+        let refused = try led(to: "ftp://a.example/", "IMGDL_ERROR_REDIRECT_REFUSED")
+        XCTAssertTrue(refused.hasPrefix("\(redacted): a redirect"), refused)
+        // Nor is one to the same address anything to tell apart.
+        origin.route("/itself") { exchange in
+            guard exchange.request.headers["Cookie"] == nil else { return try exchange.respond(404) }
+            try exchange.respond(302, headers: ["Location": "/itself", "Set-Cookie": "a=b"])
+        }
+        let itself = start(origin.url("/itself")) { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) }
+        assertEnds(itself, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertEqual(itself.record.message, "\(origin.url("/itself")): the server answered 404 (not found)")
+        replaceDownloader { $0.failure_ttl_ms = 600_000 }
+        let page = second.url("/pictures/page")
+        _ = try led(to: page, "IMGDL_ERROR_BAD_IMAGE_DATA")
+        let again = try led(to: page, "IMGDL_ERROR_BLACKLISTED")
+        XCTAssertTrue(again.contains("is not asked for again yet: redirected to \(page): "), again)
+    }
+
+    /// They are for one server, and another one has refused.
+    func testMessagesSayThatARedirectLeftCredentialsOut() throws {
+        let second = try Origin()
+        defer { second.stop() }
+        replaceDownloader { $0.flags = UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) }
+        func message(_ path: String, _ target: String, headers: [(String, String)] = [], _ user: String? = nil)
+            -> String
+        {
+            origin.route(path) { try $0.respond(302, headers: ["Location": target]) }
+            let user = user.map { strdup($0) }
+            defer { free(user ?? nil) }
+            let download = start(origin.url(path), headers: headers) {
+                if let user { $0.user = UnsafePointer(user) }
+                if let user { $0.password = UnsafePointer(user) }
+            }
+            assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+            return download.record.message
+        }
+        let token = [("authorization", "Bearer t")]
+        let words = "; the credentials are for \(origin.url("")) and were not sent"
+        let back = "; the credentials were not sent, since a redirect had left their server"
+        for status in [401, 403] {
+            let target = second.url("/status/\(status)")
+            for message in [message("/a", target, headers: token), message("/a", target, "me")] {
+                XCTAssertTrue(message.contains("redirected to \(target): the server answered \(status) "), message)
+                XCTAssertTrue(message.hasSuffix(")" + words), message)
+            }
+            XCTAssertFalse(message("/a", target).contains("credentials"))
+            let own = message("/b", origin.url("/status/\(status)"), headers: token)
+            XCTAssertFalse(own.contains("credentials"), own)
+            second.route("/back") { [origin] in
+                try $0.respond(302, headers: ["Location": origin!.url("/status/\(status)")])
+            }
+            let returned = message("/a", second.url("/back"), headers: token)
+            XCTAssertTrue(returned.hasSuffix(back), returned)
+            // Those of the redirect were sent.
+            let named = message("/a", target.replacingOccurrences(of: "://", with: "://a:b@"), headers: token)
+            XCTAssertFalse(named.contains("credentials"), named)
+        }
+        XCTAssertFalse(message("/a", second.url("/status/404"), headers: token).contains("credentials"))
+    }
+
     func testI17_EncodedBodiesGiveNoFalseAlarm() {
         for encoding in ["gzip=1", "deflate=1", "gzip=1&chunked=1"] {
             let download = start(picture("rgba.png", encoding))

@@ -159,8 +159,8 @@ package final class Subscription: @unchecked Sendable {
     }
 
     /// For this subscriber: whether it may show secrets in the URL's query, its options say.
-    func message(of failure: Failure) -> String {
-        failure.message(about: url, showsWholeURL: options.showsFullURLs)
+    func message(of failure: Failure, redirectedTo target: ParsedURL? = nil) -> String {
+        failure.message(about: url, redirectedTo: target, showsWholeURL: options.showsFullURLs)
     }
 
     /// One that the engine never had.

@@ -62,12 +62,28 @@ extension Engine {
                 }
             }
         case .failure(let reason, let salvaged):
-            failure = reason
+            failure = namingLeftOut(reason, transfer)
             if let salvaged { addImage(transfer, salvaged, to: &content, of: subscription) }
         }
         if let failure, ResponseRules.showsBody(failure.code) { preview = transfer.firstBytes() }
         content.response = transfer.response
-        return result(of: subscription, failure, transfer.progress, preview, content)
+        return result(of: subscription, failure, transfer.progress, preview, content, redirect: transfer.redirect)
+    }
+
+    /// Whoever is refused for want of credentials is told that a redirect has left out its own.
+    private func namingLeftOut(_ failure: Failure, _ transfer: ActiveTransfer) -> Failure {
+        guard failure.code == .invalidStatus, failure.status == 401 || failure.status == 403,
+            let redirect = transfer.redirect, redirect.leavesOrigin
+        else { return failure }
+        let first = firstHopRequest(transfer)
+        guard first.namesSomebody, !hopRequest(transfer).namesSomebody else { return failure }
+        let isBack = redirect.url.isSameOrigin(as: first.url)
+        var named = failure
+        named.message +=
+            isBack
+            ? "; the credentials were not sent, since a redirect had left their server"
+            : "; the credentials are for \(first.url.originText) and were not sent"
+        return named
     }
 
     /// Of one that never left the queue.
@@ -79,11 +95,12 @@ extension Engine {
 
     private func result(
         of subscription: Subscription, _ failure: Failure?, _ progress: Progress, _ preview: [UInt8],
-        _ content: consuming DownloadResult.Content
+        _ content: consuming DownloadResult.Content, redirect: Redirect? = nil
     ) -> DownloadResult {
         let contentType = PrintableText.escaped(content.response?.head.mediaType ?? "")
         return DownloadResult(
-            failure: failure, message: failure.map { subscription.message(of: $0) } ?? "", progress: progress,
+            failure: failure, message: failure.map { subscription.message(of: $0, redirectedTo: redirect?.url) } ?? "",
+            progress: progress,
             metrics: statistics.end(subscription, failure?.code ?? .ok, clock.now()), contentType: contentType,
             preview: preview, content: content)
     }

@@ -63,10 +63,24 @@ extension Engine: TransportEvents {
 
     /// Without what the cache adds.
     func hopRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
+        hopRequest(transfer, downloads.priority(id))
+    }
+
+    func hopRequest(_ transfer: ActiveTransfer, _ priority: Priority = .normal) -> TransportRequest {
+        var next = firstHopRequest(transfer, priority)
+        if let redirect = transfer.redirect { next = RedirectRules.request(for: redirect, of: next) }
+        if let authentication = transfer.authentication, authentication.holds(for: transfer.url) {
+            next.credential = authentication.credential
+        }
+        return next
+    }
+
+    /// What is asked before any redirect.
+    func firstHopRequest(_ transfer: ActiveTransfer, _ priority: Priority = .normal) -> TransportRequest {
         let request = transfer.request
         var next = TransportRequest(
             url: request.url, request.manner, maximumHeaderBytes: downloads.limits.maximumHeaderBytes,
-            priority: downloads.priority(id))
+            priority: priority)
         if let outgoing = transfer.outgoing {
             next.url = outgoing.url
             next.method = outgoing.method
@@ -75,10 +89,6 @@ extension Engine: TransportEvents {
             let isElsewhere = !outgoing.url.isSameOrigin(as: request.url)
             next.credential = outgoing.url.credential ?? (isElsewhere ? nil : request.identity.credential)
             if isElsewhere { next.forgetClient() }
-        }
-        if let redirect = transfer.redirect { next = RedirectRules.request(for: redirect, of: next) }
-        if let authentication = transfer.authentication, authentication.holds(for: transfer.url) {
-            next.credential = authentication.credential
         }
         return next
     }

@@ -21,11 +21,22 @@ package struct Failure: Error, Equatable, Sendable {
 
     /// The most bytes of the URL, and of what is said about it, that are shown to people.
     static let maximumShownBytes = 1_900
+    /// The same of each of two URLs.
+    static let maximumShownBytesOfTwo = 900
 
     /// For people, with the values of the URL's query or with dots for them. What a server said in it is escaped, and what
     /// is too long is cut off.
-    package func message(about url: ParsedURL, showsWholeURL: Bool = false) -> String {
+    /// `target`: where a redirect led before it failed.
+    package func message(
+        about url: ParsedURL, redirectedTo target: ParsedURL? = nil, showsWholeURL: Bool = false
+    ) -> String {
         var message = PrintableText.shortened(PrintableText.escaped(message), to: Self.maximumShownBytes)
+        if let target, target != url {
+            let shown = [url, target].map { url in
+                PrintableText.shortened(showsWholeURL ? url.canonical : url.redacted, to: Self.maximumShownBytesOfTwo)
+            }
+            return "\(shown[0]), redirected to \(shown[1]): \(message)"
+        }
         let shown = showsWholeURL ? url.canonical : url.redacted
         guard shown.utf8.count <= Self.maximumShownBytes else {
             return "\(PrintableText.shortened(shown, to: Self.maximumShownBytes)): \(message)"

@@ -160,6 +160,15 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     /// What responses are stored under.
     package var cacheKey: String { canonical }
 
+    /// The canonical form up to its path.
+    var originText: String {
+        withUTF8 { text in
+            let start = scheme.utf8.count + 3
+            let end = text.dropFirst(start).firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
+            return String(decoding: text[..<end], as: UTF8.self)
+        }
+    }
+
     /// RFC 6454 section 5.
     package func isSameOrigin(as other: ParsedURL) -> Bool {
         part { own in other.part { own.origin == $0.origin } }

@@ -48,6 +48,8 @@ package struct TransportRequest: Sendable {
         get { manner.identity.credential }
         set { manner = manner.with { $0.identity.credential = newValue } }
     }
+    /// It says by a password or in its Authorization who asks.
+    package var namesSomebody: Bool { credential != nil || fields.first(named: "Authorization") != nil }
     package var allowsBasicOverHTTP: Bool { manner.identity.allowsBasicOverHTTP }
     package var usesCookies: Bool { manner.identity.usesCookies }
     package var tls: TLSOptions { manner.identity.trust.tls }

@@ -127,7 +127,12 @@ package struct FailedURLs {
         removeExpired(lifetime: lifetime, now)
         guard let entry = entry(request) else { return nil }
         let age = now.milliseconds(since: entry.instant)
-        return Failure(.blacklisted, "it failed \(age) ms ago and is not asked for again yet: \(entry.failure.message)")
+        var cause = entry.failure.message
+        if let target = entry.hops.last, target != request.url {
+            let shown = PrintableText.shortened(target.redacted, to: Failure.maximumShownBytesOfTwo)
+            cause = "redirected to \(shown): \(cause)"
+        }
+        return Failure(.blacklisted, "it failed \(age) ms ago and is not asked for again yet: \(cause)")
     }
 }
 
