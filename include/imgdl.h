@@ -789,13 +789,15 @@ typedef struct imgdl_request {
                                          /* at it (GOAWAY, REFUSED_STREAM) goes out four times in all at most,       */
                                          /* whatever its method                                                      */
     uint32_t retry_base_ms;              /* wait up to this before the first, twice it before the second …, at       */
-                                         /* random; Retry-After is obeyed. 0: as the downloader                      */
-    uint32_t retry_max_ms;               /* the longest wait; 0: as the downloader                                   */
+                                         /* random; not before Retry-After says. 0: as the downloader                */
+    uint32_t retry_max_ms;               /* the longest wait; a longer Retry-After ends the request with that answer */
+                                         /* at once. 0: as the downloader                                            */
     uint32_t reserved;
     const imgdl_status_range *accepted_statuses; /* NULL: the downloader's, by default 200 to 299                    */
     size_t accepted_status_count;
-    const char *const *accepted_types;   /* "image/png", "image/" and "*" wildcards; NULL: the downloader's, by      */
-                                         /* default any. A response without Content-Type passes                      */
+    const char *const *accepted_types;   /* "image/png": media types, with an asterisk for the subtype or for both   */
+                                         /* parts; NULL: the downloader's, by default any. A response without        */
+                                         /* Content-Type passes                                                      */
     size_t accepted_type_count;
     const char *ca_file;                 /* PEM; in place of the downloader's. This file and the next two are read   */
                                          /* when the request is made, and its connections go by what they hold then. */
@@ -1008,8 +1010,8 @@ typedef struct imgdl_config {
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
     uint32_t retry_max_ms;        /* 0 is IMGDL_DEFAULT_RETRY_MAX_MS                                                 */
-    uint32_t failure_ttl_ms;      /* a URL that failed in a way that will not pass (bad picture, invalid URL of a    */
-                                  /* redirect, certificate, protocol) fails at once for so long (BLACKLISTED), but   */
+    uint32_t failure_ttl_ms;      /* a URL that failed in a way that will not pass (bad picture, redirect that is    */
+                                  /* refused, certificate, protocol) fails at once for so long (BLACKLISTED), but   */
                                   /* for requests with hooks, and unless it has been removed from the cache or       */
                                   /* changed by another method since; 0: off                                         */
     const imgdl_status_range *accepted_statuses; /* NULL: 200 to 299                                                 */

@@ -55,8 +55,8 @@ package struct FailedURLs {
     /// back, and never an HTTP status.
     package static func isLasting(_ code: ErrorCode) -> Bool {
         switch code {
-        case .invalidURL, .badImageData, .tlsCertificate, .tlsPin, .protocolError, .unsupportedScheme, .redirectRefused,
-            .tooManyRedirects, .contentEncoding:
+        case .badImageData, .tlsCertificate, .tlsPin, .protocolError, .redirectRefused, .tooManyRedirects,
+            .contentEncoding:
             true
         default: false
         }

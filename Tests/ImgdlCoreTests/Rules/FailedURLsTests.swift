@@ -161,8 +161,8 @@ final class FailedURLsTests: XCTestCase {
 
     func testWhichFailuresLast() {
         let lasting: [ErrorCode] = [
-            .invalidURL, .badImageData, .tlsCertificate, .tlsPin, .protocolError, .unsupportedScheme, .redirectRefused,
-            .tooManyRedirects, .contentEncoding,
+            .badImageData, .tlsCertificate, .tlsPin, .protocolError, .redirectRefused, .tooManyRedirects,
+            .contentEncoding,
         ]
         for code in ErrorCode.allCases { XCTAssertEqual(FailedURLs.isLasting(code), lasting.contains(code), "\(code)") }
     }
