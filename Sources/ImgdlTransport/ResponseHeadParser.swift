@@ -209,11 +209,14 @@ struct ResponseHeadParser {
         var length: Int64?
         for field in section.fields where equalIgnoringCase(field.name, "Content-Length") {
             for part in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                guard let value = CheckedNumber(digits: Self.trimmed(part))?.length, length == nil || length == value
-                else {
+                guard let value = CheckedNumber(digits: Self.trimmed(part))?.length else {
                     throw Failure(
                         .protocolError,
                         "the response's Content-Length is not one number: “\(field.value.prefix(60))”", status: status)
+                }
+                if let length, length != value {
+                    let words = "the response has two Content-Lengths that differ: “\(length)” and “\(value)”"
+                    throw Failure(.protocolError, words, status: status)
                 }
                 length = value
             }

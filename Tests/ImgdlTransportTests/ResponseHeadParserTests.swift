@@ -125,6 +125,16 @@ final class ResponseHeadParserTests: XCTestCase {
         XCTAssertEqual(received.fields, changed.fields)
     }
 
+    func testContentLengthsThatDifferAreBothNamed() {
+        for fields in [["Content-Length: 5", "Content-Length: 75"], ["Content-Length: 5, 75"]] {
+            XCTAssertThrowsError(try parse(["HTTP/1.1 200 OK"] + fields + [""]).1.get()) { error in
+                XCTAssertEqual(
+                    (error as? Failure)?.message,
+                    "the response has two Content-Lengths that differ: “5” and “75”")
+            }
+        }
+    }
+
     func testContentLength() {
         let table: [([String], Int64?, Bool)] = [
             ([], nil, true), (["Content-Length: 5"], 5, true), (["content-length: 0"], 0, true),

@@ -142,6 +142,16 @@ final class URLParserTests: XCTestCase {
         }
     }
 
+    func testThePortZeroIsNamed() {
+        let own = URLSchemes(allowsFiles: false, allowsData: false) { $0 == "app" }
+        for text in ["http://h:0/", "https://h:00/", "app://h:0/"] {
+            XCTAssertThrowsError(try URLParser.parse(text, own), text) { error in
+                let message = (error as! Failure).message
+                XCTAssertTrue(message.contains("the port") && message.hasSuffix("is 0"), message)
+            }
+        }
+    }
+
     func testAnUnsupportedSchemeIsNamed() {
         XCTAssertThrowsError(try URLParser.parse("FTP://user:secret@h/")) { error in
             let message = (error as! Failure).message

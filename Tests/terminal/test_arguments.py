@@ -60,7 +60,7 @@ class ArgumentTests(ProgramTests):
             (["-H", "Host: a", "-H", "host: b", url], "-H: a request has one Host"),
             (["--crlfile=", url], "--crlfile: it is empty"),
             (["--dns-servers=", url], "--dns-servers: it is empty"),
-            (["--dns-servers=dns.example", url], "dns_servers: number 1 is no address"),
+            (["--dns-servers=dns.example", url], "imgdl: --dns-servers: number 1 is no address"),
             (["--max-decode=0", url], "--max-decode"),
         ]
         for arguments, expected in cases:
@@ -141,6 +141,9 @@ class ArgumentTests(ProgramTests):
         self.run_program(*trust, old.picture("alpha.png"))
         _, errors = self.run_program("--crlfile", old.info["ca_file"], old.picture("alpha.png"), status=3)
         self.assertIn("holds no revocation list in PEM", errors)
+        self.assertIn("imgdl: --crlfile “", errors)
+        _, errors = self.run_program("--cacert=/nonexistent", old.picture("alpha.png"), status=3)
+        self.assertIn("imgdl: --cacert “/nonexistent” cannot be read", errors)
 
     def test_limits_of_time_and_size_hold(self):
         _, errors = self.run_program(
@@ -163,7 +166,7 @@ class ArgumentTests(ProgramTests):
         url = self.origin.url("/auth/basic", user="me", password="hunter2", picture="alpha.png")
         url = url.replace("://", "://me:hunter2@")
         _, errors = self.run_program(url, status=5)
-        self.assertIn("BASIC_OVER_HTTP", errors)
+        self.assertIn("the password is sent so with --basic-over-http alone", errors)
         self.assertNotIn("hunter2", errors)
         self.run_program("--basic-over-http", "-o", "picture.png", url)
         self.assertEqual(self.files(), ["picture.png"])

@@ -264,3 +264,17 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
     check(arguments);
     return arguments;
 }
+
+std::string in_terms_of_options(std::string sentence)
+{
+    // Sentences about a configuration begin with its field. Elsewhere such a word may be a part of an address.
+    static constexpr std::pair<std::string_view, std::string_view> fields[] = {
+        {"ca_file", "--cacert"}, {"crl_file", "--crlfile"}, {"dns_servers", "--dns-servers"}};
+    for (const auto &[field, option] : fields)
+        if (sentence.compare(0, field.size(), field) == 0)
+            return sentence.replace(0, field.size(), option);
+    constexpr std::string_view flag = "with BASIC_OVER_HTTP alone";
+    if (sentence.size() > flag.size() && sentence.compare(sentence.size() - flag.size(), flag.size(), flag) == 0)
+        sentence.replace(sentence.size() - flag.size(), flag.size(), "with --basic-over-http alone");
+    return sentence;
+}

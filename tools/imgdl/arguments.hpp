@@ -43,4 +43,7 @@ struct UsageError : std::runtime_error {
 /// Nothing where --help or --version was all that was wanted, which has been printed. Throws UsageError.
 std::optional<Arguments> parse_arguments(int argc, char **argv);
 
+/// A sentence of the library's, with the options of this program in place of what a program in C would set.
+std::string in_terms_of_options(std::string sentence);
+
 #endif

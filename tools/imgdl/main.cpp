@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <fcntl.h>
+#include <stdexcept>
 #include <unistd.h>
 
 #include "arguments.hpp"
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
     } catch (const UsageError &error) {
         return complain(ExitCode::usage, error);
     } catch (const imgdl::Error &error) {
-        return complain(blame(error), error);
+        return complain(blame(error), std::runtime_error(in_terms_of_options(error.what())));
     } catch (const std::exception &error) {
         return complain(ExitCode::machine, error);
     }

@@ -240,7 +240,7 @@ void Session::on_terminal(Download &download, const imgdl::Event &event)
         if (event.code() == IMGDL_ERROR_INVALID_STATUS)
             class_name += " " + std::to_string(event.http_status());
         const bool is_whole = event.expected() >= 0 && event.received() == event.expected();
-        fail(download, class_name, kind_of(event.code(), is_whole), std::string(event.message()));
+        fail(download, class_name, kind_of(event.code(), is_whole), in_terms_of_options(std::string(event.message())));
     }
     end(download);
 }

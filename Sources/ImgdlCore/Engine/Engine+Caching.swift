@@ -144,7 +144,8 @@ extension Engine {
 
     private func unavailable(_ id: TransferID, _ number: UInt64, _ now: Instant) {
         store?.count(.miss)
-        let failure = Failure(.notCached, "nothing that is stored may be used, and nothing is asked of the server")
+        let cause = store == nil ? "the downloader has no cache" : "nothing that is stored may be used"
+        let failure = Failure(.notCached, "\(cause), and nothing is asked of the server")
         downloads.consulted(id, number, .unavailable(failure), now)
     }
 

@@ -55,7 +55,7 @@ extension Downloads {
         if let refusal = refusal(subscriber) { return end(subscriber, .failure(refusal), now) }
         let limit = subscribers[subscriber].options.maximumBodyBytes
         if let announced = transfers[id].announcedBody, announced > limit {
-            return end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: announced)), now)
+            return end(subscriber, .failure(bodyLimit(id, limit, announced: announced)), now)
         }
         if transfers[id].received > limit {
             return end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: nil)), now)

@@ -325,9 +325,13 @@ extension Downloads {
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
             if announced > limit {
-                downloads.end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: announced)), now)
+                downloads.end(subscriber, .failure(downloads.bodyLimit(id, limit, announced: announced)), now)
             }
         }
+    }
+
+    func bodyLimit(_ id: TransferID, _ limit: Int64, announced: Int64) -> Failure {
+        ResponseRules.bodyLimit(limit, announced: announced, isStored: transfers[id].cache.isPlaying)
     }
 
     /// Why this subscriber does not take the response that is there.

@@ -74,8 +74,11 @@ package enum ResponseRules {
         head.isEncoded ? -1 : head.contentLength ?? -1
     }
 
-    package static func bodyLimit(_ limit: Int64, announced: Int64?) -> Failure {
-        let what = announced.map { "the server announces \($0) bytes" } ?? "the body is larger"
+    /// `isStored`: it comes from the cache, and no server announces anything.
+    package static func bodyLimit(_ limit: Int64, announced: Int64?, isStored: Bool = false) -> Failure {
+        let what =
+            announced.map { isStored ? "what is stored has \($0) bytes" : "the server announces \($0) bytes" }
+            ?? "the body is larger"
         return Failure(.bodyLimit, "\(what), the limit is \(limit) bytes")
     }
 

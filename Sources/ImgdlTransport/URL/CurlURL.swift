@@ -125,9 +125,10 @@ final class CurlURL {
     }
 
     private func port() throws(Failure) -> UInt16 {
-        guard let text = try part(CURLUPART_PORT, CURLU_DEFAULT_PORT), let port = UInt16(text), port != 0 else {
+        guard let text = try part(CURLUPART_PORT, CURLU_DEFAULT_PORT), let port = UInt16(text) else {
             throw Self.invalid(CURLUE_BAD_PORT_NUMBER)
         }
+        guard port != 0 else { throw Failure(.invalidURL, "not a URL that can be requested: the port is 0") }
         return port
     }
 

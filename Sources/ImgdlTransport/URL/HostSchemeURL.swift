@@ -70,7 +70,8 @@ enum HostSchemeURL {
                 throw Self.invalid
             }
             guard !digits.isEmpty else { return }
-            guard let port = UInt16(String(decoding: digits, as: UTF8.self)), port != 0 else { throw Self.invalid }
+            guard let port = UInt16(String(decoding: digits, as: UTF8.self)) else { throw Self.invalid }
+            guard port != 0 else { throw Failure(.invalidURL, "the port of the URL is 0") }
             self.port = port
         }
 

@@ -93,6 +93,9 @@ final class ResponseRulesTests: XCTestCase {
             ResponseRules.bodyLimit(9, announced: 10),
             Failure(.bodyLimit, "the server announces 10 bytes, the limit is 9 bytes"))
         XCTAssertEqual(
+            ResponseRules.bodyLimit(9, announced: 5_000, isStored: true),
+            Failure(.bodyLimit, "what is stored has 5000 bytes, the limit is 9 bytes"))
+        XCTAssertEqual(
             ResponseRules.bodyLimit(9, announced: nil),
             Failure(.bodyLimit, "the body is larger, the limit is 9 bytes"))
     }

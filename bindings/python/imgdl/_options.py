@@ -77,16 +77,21 @@ def integer(value: int, what: str) -> int:
         raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
 
 
-def unsigned(value: Optional[int], what: str, bits: int = 32, least: int = 1) -> int:
-    """A count or a limit; 0, which is the default in C, for None. One of 63 bits has no NO_LIMIT."""
+def unsigned(value: Optional[int], what: str, bits: int = 32, least: int = 1, most: Optional[int] = None) -> int:
+    """A count or a limit; 0, which is the default in C, for None. One of 63 bits, or with a most, has no NO_LIMIT."""
     if value is None:
         return 0
     number = integer(value, what)
-    if number == NO_LIMIT and bits != 63:
+    if number == NO_LIMIT and bits != 63 and most is None:
         return (1 << bits) - 1
-    if not least <= number < 1 << bits:
-        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between {least} and 2**{bits} - 1")
+    if not least <= number <= ((1 << bits) - 1 if most is None else most):
+        bound = f"2**{bits} - 1" if most is None else most
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between {least} and {bound}")
     return number
+
+
+def concurrency(value: Optional[int], what: str) -> int:
+    return unsigned(value, what, most=_native.IMGDL_MAX_CONCURRENT_LIMIT)
 
 
 def _is_at_least(seconds: float, least: float, what: str) -> bool:
@@ -198,13 +203,20 @@ def _status_ranges(given: Union[int, range, tuple[int, int]]) -> list[tuple[int,
     return [(status(given, what), status(given, what))]
 
 
+# The next number is IMGDL_RETRY_NONE.
+_MAX_RETRIES = _native.IMGDL_RETRY_NONE - 1
+
+
 def _retry(target: Any, retries: Union[None, int, Retry], none: int) -> None:
     """`none`: what 0 retries are in this struct."""
     if retries is None:
         return
     if not isinstance(retries, Retry):
         retries = Retry(integer(retries, "retries"))
-    target.retry_count = unsigned(retries.count, "retries") if retries.count != 0 else none
+    count = integer(retries.count, "retries")
+    if count == NO_LIMIT:
+        count = _MAX_RETRIES
+    target.retry_count = unsigned(count, "retries", least=0, most=_MAX_RETRIES) or none
     target.retry_base_ms = milliseconds(retries.base, "retries.base")
     target.retry_max_ms = milliseconds(retries.maximum, "retries.maximum")
 
@@ -396,12 +408,12 @@ def config(
 ) -> Any:
     config = _native.imgdl_config()
     _native.imgdl_config_init(config, ctypes.sizeof(config))
-    config.max_concurrent = unsigned(max_concurrent, "max_concurrent")
+    config.max_concurrent = concurrency(max_concurrent, "max_concurrent")
     config.order = choice(order, _ORDERS, "order")
-    config.decode_threads = unsigned(decode_threads, "decode_threads")
+    config.decode_threads = unsigned(decode_threads, "decode_threads", most=256)
     config.connect_timeout_ms = milliseconds(connect_timeout, "connect_timeout")
     config.idle_timeout_ms = milliseconds(idle_timeout, "idle_timeout")
-    config.max_redirects = unsigned(max_redirects, "max_redirects")
+    config.max_redirects = unsigned(max_redirects, "max_redirects", most=100)
     config.user_agent = optional_text(user_agent, "user_agent", Code.INVALID_HEADER)
     flags = 0
     if deny_private_addresses:
@@ -417,7 +429,7 @@ def config(
     if require_tls_1_3:
         flags |= _native.IMGDL_CONFIG_REQUIRE_TLS_1_3
     config.flags = flags
-    config.max_per_host = unsigned(max_per_host, "max_per_host")
+    config.max_per_host = concurrency(max_per_host, "max_per_host")
     config.memory_budget = unsigned(memory_budget, "memory_budget", 64)
     config.proxy = optional_text(proxy, "proxy", Code.INVALID_URL)
     _authenticate(

@@ -451,7 +451,7 @@ class Downloader:
 
     @max_concurrent.setter
     def max_concurrent(self, value: int) -> None:
-        number = _options.unsigned(value, "max_concurrent")
+        number = _options.concurrency(value, "max_concurrent")
         check(_native.imgdl_downloader_set_max_concurrent(self._state.open(), number))
 
     @property
@@ -461,7 +461,7 @@ class Downloader:
 
     @max_per_host.setter
     def max_per_host(self, value: Optional[int]) -> None:
-        number = _options.unsigned(value, "max_per_host")
+        number = _options.concurrency(value, "max_per_host")
         check(_native.imgdl_downloader_set_max_per_host(self._state.open(), number))
         self._max_per_host = value
 

@@ -47,6 +47,19 @@ class CacheTests(OriginTests):
             os.sched_yield()
         return cache.query(url)
 
+    def test_messages_say_what_is_stored(self):
+        with imgdl.Downloader() as downloader:
+            with self.assertRaises(imgdl.Error) as caught:
+                downloader.download("http://127.0.0.1:1/", cache="only").result(PATIENCE)
+            self.assertEqual(caught.exception.code, Code.NOT_CACHED)
+            self.assertIn("the downloader has no cache", caught.exception.message)
+        for _, downloader, url in self.caches():
+            size = len(downloader.download(url, body=True).result(PATIENCE).data)
+            with self.assertRaises(imgdl.LimitError) as caught:
+                downloader.download(url, cache="only", max_body_bytes=size - 1).result(PATIENCE)
+            message = f"what is stored has {size} bytes, the limit is {size - 1} bytes"
+            self.assertTrue(caught.exception.message.endswith(message), caught.exception.message)
+
     def test_modes_and_outcomes(self):
         for cache, downloader, url in self.caches():
             self.assertCode(Code.NOT_CACHED, downloader.download(url, cache="only").result, PATIENCE)

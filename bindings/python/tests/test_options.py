@@ -735,6 +735,20 @@ class ArgumentTests(OriginTests):
                 with self.assertRaises(imgdl.InvalidArgument) as caught:
                     imgdl.Downloader(**options)
                 self.assertIn(name, str(caught.exception))
+        # In words that name what may be given.
+        for options, bounds in (
+            ({"max_concurrent": 0}, "max_concurrent is 0: not between 1 and 10000"),
+            ({"max_concurrent": 10_001}, "max_concurrent is 10001: not between 1 and 10000"),
+            ({"max_per_host": 10_001}, "max_per_host is 10001: not between 1 and 10000"),
+            ({"max_redirects": 0}, "max_redirects is 0: not between 1 and 100"),
+            ({"max_redirects": imgdl.NO_LIMIT}, f"max_redirects is {imgdl.NO_LIMIT}: not between 1 and 100"),
+            ({"decode_threads": 257}, "decode_threads is 257: not between 1 and 256"),
+            ({"retries": -1}, "retries is -1: not between 0 and 4294967294"),
+        ):
+            with self.subTest(options):
+                with self.assertRaises(imgdl.InvalidArgument) as caught:
+                    imgdl.Downloader(**options)
+                self.assertEqual(caught.exception.message, bounds)
         with self.assertRaises(TypeError):
             imgdl.Downloader(hooks=7)
         with self.assertRaises(TypeError):
