@@ -3,9 +3,9 @@ import ImgdlCore
 
 /// WebP through libwebp. Owned by one worker at a time.
 ///
-/// The picture's bytes are kept until all of it has been decoded: libwebp reads them in place and looks back. Where EXIF is announced but
-/// stands behind the pixels, the orientation, and with it width and height, are known only at the end: until then there
-/// is no header and no partial image, since both would be wrong.
+/// The picture's bytes are kept until all of it has been decoded: libwebp reads them in place and looks back. Where EXIF is
+/// announced but stands behind the pixels, the orientation, and with it width and height, are known only at the end: until
+/// then there is no header and no partial image, since both would be wrong.
 ///
 /// libwebp scales while it decodes; but it averages the colours of a lossy picture without regard to their alpha, so that
 /// invisible ones would show. Those are decoded at full size and scaled here.

@@ -55,8 +55,8 @@ package final class CurlTransport: Transport {
     }
 
     /// The resolver is the transport's from now on: `close` closes it. Throws `invalidURL` for a proxy that is none, and
-    /// `invalidOperation` for a file that cannot be read, or for a proxy, from the environment too, where private addresses are denied: only the proxy
-    /// would know where its connections lead.
+    /// `invalidOperation` for a file that cannot be read, or for a proxy, from the environment too, where private
+    /// addresses are denied: only the proxy would know where its connections lead.
     package init(
         configuration: TransportConfiguration, loop: any TransportLoop, events: any TransportEvents,
         resolver: any Resolver
@@ -232,7 +232,7 @@ package final class CurlTransport: Transport {
         let now = loop.now
         let server = lane.server(for: transfer.request.url, now)
         transfer.server = server
-        if server.lingering > 0, isCrowded(server) {
+        if server.lingering > 0, hasTooManyLingering(server) {
             server.hold(transfer.id)
             if !heldFrom.contains(where: { $0 === server }) { heldFrom.append(server) }
             return false
@@ -300,10 +300,10 @@ package final class CurlTransport: Transport {
     // MARK: Crowded servers
 
     /// Also once what can be closed is closed.
-    private func isCrowded(_ server: ServerConnections) -> Bool {
-        guard lingering.isCrowded(server) else { return false }
+    private func hasTooManyLingering(_ server: ServerConnections) -> Bool {
+        guard lingering.hasTooMany(server) else { return false }
         closeCrowdedConnections()
-        return lingering.isCrowded(server)
+        return lingering.hasTooMany(server)
     }
 
     /// Those on which nobody waits for anything any more. A connection that ends is no reset, however many streams it had.
@@ -323,7 +323,7 @@ package final class CurlTransport: Transport {
     /// Lets requests begin whose servers are not crowded any more, or all.
     private func releaseHeld(all: Bool = false) {
         guard !heldFrom.isEmpty else { return }
-        let released = heldFrom.filter { all || !lingering.isCrowded($0) }
+        let released = heldFrom.filter { all || !lingering.hasTooMany($0) }
         heldFrom.removeAll { server in released.contains { $0 === server } }
         for id in released.flatMap({ $0.takeHeld() }) {
             guard let transfer = transfers[id] else { continue }

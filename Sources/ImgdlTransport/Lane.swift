@@ -2,8 +2,8 @@ import CCurl
 import ImgdlCore
 
 /// Connections that share whom they trust and as whom they appear. A request over https with another `RequestTrust` never
-/// gets into them, one over http with another partition neither (what TLS trusts is nothing to it): curl 7.88 compares neither the key of a client certificate nor its password when it looks for a connection to
-/// use again (features B17).
+/// gets into them, one over http with another partition neither (what TLS trusts is nothing to it): curl 7.88 compares
+/// neither the key of a client certificate nor its password when it looks for a connection to use again (features B17).
 final class Lane {
     private static let maximumSpareHandles = 32
 

@@ -33,7 +33,7 @@ struct LingeringStreams<Stream: LingeringStream> {
     /// When the first of them may be reset.
     func deadline(_ now: Instant) -> Instant? { transfers.compactMap { $0.server?.resets.next(now) }.min() }
 
-    func isCrowded(_ server: ServerConnections) -> Bool {
+    func hasTooMany(_ server: ServerConnections) -> Bool {
         server.lingering >= (count < Self.maximumCount ? Self.maximumOfServer : 1)
     }
 
@@ -62,7 +62,7 @@ struct LingeringStreams<Stream: LingeringStream> {
     /// All those of the connection of a crowded server's that has the oldest of them. `isBusy`: somebody waits for
     /// something on that connection.
     mutating func takeCrowdedConnection(isBusy: (Stream) -> Bool) -> [Stream] {
-        let oldest = transfers.first { stream in stream.server.map(isCrowded) == true && !isBusy(stream) }
+        let oldest = transfers.first { stream in stream.server.map(hasTooMany) == true && !isBusy(stream) }
         guard let oldest else { return [] }
         return take { $0.server === oldest.server && $0.connectionName == oldest.connectionName }
     }

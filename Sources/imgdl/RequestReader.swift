@@ -49,7 +49,15 @@ struct RequestReader {
 
     /// It points to nothing but its URL: what it asks for stands in its bytes.
     private static func isPlain(_ request: imgdl_request) -> Bool {
-        request.method == nil && request.headers == nil && request.header_count == 0 && request.body == nil
+        // A member that the header gains is missing here, and this does not compile: whoever adds a pointer compares it.
+        _ =
+            imgdl_request.init(
+                struct_size:priority:flags:event_mask:url:method:headers:header_count:body:body_length:max_body_bytes:
+                total_timeout_ms:partial_interval_ms:decode:executor:callback:destructor:user_data:user:password:
+                connect_timeout_ms:idle_timeout_ms:retry_count:retry_base_ms:retry_max_ms:reserved:accepted_statuses:
+                accepted_status_count:accepted_types:accepted_type_count:ca_file:client_certificate:client_key:
+                client_key_password:pinned_public_key:hooks:scale_factor:cache_mode:reserved2:partition:max_stale_ms:)
+        return request.method == nil && request.headers == nil && request.header_count == 0 && request.body == nil
             && request.body_length == 0 && request.decode == nil && request.user == nil && request.password == nil
             && request.accepted_statuses == nil && request.accepted_status_count == 0 && request.accepted_types == nil
             && request.accepted_type_count == 0 && request.ca_file == nil && request.client_certificate == nil

@@ -76,17 +76,17 @@ final class LingeringStreamsTests: XCTestCase {
         for number in 0..<maximum - 1 {
             XCTAssertTrue(lingering.join(Stream(server, on: UInt64(number / 50)), now))
         }
-        XCTAssertFalse(lingering.isCrowded(server))
+        XCTAssertFalse(lingering.hasTooMany(server))
         XCTAssertTrue(lingering.takeCrowdedConnection { _ in false }.isEmpty)
         XCTAssertTrue(lingering.join(Stream(server, on: 3), now))
-        XCTAssertTrue(lingering.isCrowded(server))
-        XCTAssertFalse(lingering.isCrowded(other))
+        XCTAssertTrue(lingering.hasTooMany(server))
+        XCTAssertFalse(lingering.hasTooMany(other))
         XCTAssertTrue(lingering.take(now).isEmpty, "none ahead of its turn")
         XCTAssertTrue(lingering.takeCrowdedConnection { _ in true }.isEmpty, "somebody waits on each of them")
         let taken = lingering.takeCrowdedConnection { $0.connectionName == 0 }
         XCTAssertEqual(taken.map(\.connectionName), Array(repeating: 1, count: 50))
         XCTAssertTrue(taken.allSatisfy { $0.server === server && !$0.isLingering })
-        XCTAssertFalse(lingering.isCrowded(server))
+        XCTAssertFalse(lingering.hasTooMany(server))
         XCTAssertEqual(server.lingering, maximum - 50)
         XCTAssertEqual(lingering.take(later).count, ResetPace.burst + 1, "a burst of one server, and the other's one")
         XCTAssertEqual(lingering.takeAll().count, maximum - 50 - ResetPace.burst)
@@ -99,12 +99,12 @@ final class LingeringStreamsTests: XCTestCase {
         let servers = (0..<LingeringStreams<Stream>.maximumCount).map { _ in busyServer() }
         var lingering = LingeringStreams<Stream>()
         for server in servers {
-            XCTAssertFalse(lingering.isCrowded(server))
+            XCTAssertFalse(lingering.hasTooMany(server))
             XCTAssertTrue(lingering.join(Stream(server), now))
         }
-        XCTAssertTrue(servers.allSatisfy(lingering.isCrowded))
-        XCTAssertFalse(lingering.isCrowded(rested), "it has none")
+        XCTAssertTrue(servers.allSatisfy(lingering.hasTooMany))
+        XCTAssertFalse(lingering.hasTooMany(rested), "it has none")
         XCTAssertTrue(lingering.takeCrowdedConnection { _ in false }.first?.server === servers[0])
-        XCTAssertFalse(servers.contains(where: lingering.isCrowded))
+        XCTAssertFalse(servers.contains(where: lingering.hasTooMany))
     }
 }

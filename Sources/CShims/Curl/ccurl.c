@@ -33,11 +33,6 @@ curl_socket_t ccurl_open_socket(curlsocktype purpose, struct curl_sockaddr *addr
 
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
 
-CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value)
-{
-    return curl_easy_setopt(easy, option, value);
-}
-
 CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value)
 {
     return curl_easy_setopt(easy, option, value);

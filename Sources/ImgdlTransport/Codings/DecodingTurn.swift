@@ -1,8 +1,8 @@
 import Glibc
 
-/// How long may be decoded without a break, of one transfer, and of one after the other: so much CPU time of this thread. The size of what comes in or goes out
-/// says little of it: a few bytes of brotli, zstd or deflate may be tables that take thousands of steps to read, and mean
-/// nothing.
+/// How long may be decoded without a break, of one transfer, and of one after the other: so much CPU time of this thread.
+/// The size of what comes in or goes out says little of it: a few bytes of brotli, zstd or deflate may be tables that take
+/// thousands of steps to read, and mean nothing.
 struct DecodingTurn {
     /// Nanoseconds: others of the line have as much, and the time limits of all transfers have to pass in between.
     static let limit: Int64 = 5_000_000

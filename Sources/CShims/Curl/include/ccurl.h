@@ -19,7 +19,6 @@ void ccurl_keep_openssl(void);
 CURLcode ccurl_global_init(void);
 
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value);
-CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
 /* curl copies the string; NULL resets. For CURLOPT_ERRORBUFFER see ccurl_set_error_buffer. */
 CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value);
 /* The bytes stay the caller's, and where they are for as long as the handle has them. */
