@@ -11,7 +11,7 @@ class Retry(NamedTuple):
     count    how often; 0 is never
     base     seconds to wait at most before the first, twice as many before the second …, at random; Retry-After is
              obeyed. 0.5 by default
-    maximum  the longest wait, in seconds; 60 by default
+    maximum  the longest wait, in seconds; a longer Retry-After ends the request with that answer at once. 60 by default
 
         >>> with imgdl.Downloader(retries=imgdl.Retry(3, base=0.2)) as downloader:
         ...     image = downloader.download(url, retries=0).result()

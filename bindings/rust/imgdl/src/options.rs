@@ -48,7 +48,8 @@ impl Retry {
         Retry { first_wait: wait, ..self }
     }
 
-    /// The longest wait; zero is the default: a minute, or the downloader's.
+    /// The longest wait; a longer Retry-After ends the request with that answer at once. Zero is the default: a minute, or
+    /// the downloader's.
     pub fn longest_wait(self, wait: Duration) -> Retry {
         Retry { longest_wait: wait, ..self }
     }
