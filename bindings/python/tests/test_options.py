@@ -715,6 +715,11 @@ class ArgumentTests(OriginTests):
                 self.assertEqual(getattr(config, name), os.fsencode(info[name]))
                 self.assertEqual(getattr(imgdl._options.request("http://h/", False, paths), name), os.fsencode(info[name]))
 
+    def test_no_limit_of_retries_is_not_none(self):
+        for retries, count in ((imgdl.NO_LIMIT, 0xFFFFFFFE), (3, 3), (0, 0xFFFFFFFF)):
+            self.assertEqual(imgdl._options.request("http://h/", False, {"retries": retries}).retry_count, count)
+            self.assertEqual(imgdl._options.config(retries=retries).retry_count, count if retries else 0)
+
     def test_downloaders_that_cannot_be(self):
         for name, options in (
             ("max_per_host", {"max_per_host": 0}),
