@@ -11,6 +11,12 @@ struct Batch {
         let cost: Int64
 
         fileprivate var updateCost: Int64 { if case .update = change { cost } else { 0 } }
+
+        /// The entry goes instead of being changed.
+        fileprivate func removing(_ id: EntryID) -> Item {
+            let memory = QueuedMemory(stores: 0, removals: DiskCommand.memory(ofRemoving: ""))
+            return Item(change: .remove(id), number: number, memory: memory, cost: 0)
+        }
     }
 
     private(set) var items: [Item] = []
@@ -22,8 +28,7 @@ struct Batch {
     /// Cost of all rows in the log, those of bodies and those that are changed.
     private var rowCost: Int64 = 0
 
-    /// So many that the disk did not take: simply everything is removed once it works.
-    private static let maximumRetained = 10_000
+    /// Headers that the disk did not take: what has no room here is removed instead.
     private static let maximumRetainedBytes = 1 << 20
 
     var isEmpty: Bool { items.isEmpty }
@@ -36,6 +41,9 @@ struct Batch {
 
     /// Everything goes: also what the index does not know.
     var isClearing: Bool { items.contains { if case .clear = $0.change { true } else { false } } }
+
+    /// The host has asked for that.
+    var isAskedToClear: Bool { items.contains { if case .clear(isAsked: true) = $0.change { true } else { false } } }
 
     var bodies: [DiskBody] {
         items.compactMap {
@@ -87,31 +95,35 @@ struct Batch {
         return before - memory
     }
 
-    /// What must not be forgotten although the disk does not work: what is removed stays removed.
+    /// What must not be forgotten although the disk does not work: what is removed stays removed. Of several changes of the
+    /// same entry or key the last says it all.
     mutating func keepRemovals() {
-        var kept = Batch()
-        for item in items {
+        var kept: [Item] = []
+        var bytes = 0
+        var ids: Set<EntryID> = []
+        var keys: Set<String> = []
+        for item in items.reversed() {
             switch item.change {
             case .insert: continue
-            // The response of before may not be used as if nothing had come since.
             case .update(let id, let response):
+                if ids.contains(id) { continue }
                 let memory = DiskCommand.memory(of: response, "")
-                if kept.memory.stores + memory <= Self.maximumRetainedBytes {
-                    kept.add(item.change, item.number, memory: memory, cost: StorageCost.row(response, key: ""))
+                // The response of before may not be used as if nothing had come since.
+                if bytes + memory > Self.maximumRetainedBytes {
+                    kept.append(item.removing(id))
+                    ids.insert(id)
                 } else {
-                    kept.add(.remove(id), item.number, memory: DiskCommand.memory(ofRemoving: ""))
+                    kept.append(item)
+                    bytes += memory
                 }
-            case .remove, .removeDamaged, .clear:
-                kept.add(item.change, item.number, memory: DiskCommand.memory(ofRemoving: ""))
-            case .removeKey(let key):
-                kept.add(item.change, item.number, memory: DiskCommand.memory(ofRemoving: key))
+            case .remove(let id), .removeDamaged(let id): if ids.insert(id).inserted { kept.append(item) }
+            case .removeKey(let key): if keys.insert(key).inserted { kept.append(item) }
+            case .clear: kept.append(item)
             }
         }
-        if kept.items.count > Self.maximumRetained {
-            kept = Batch()
-            kept.add(.clear, number, memory: 0)
-        }
-        kept.number = number
-        self = kept
+        let last = number
+        self = Batch()
+        for item in kept.reversed() { add(item) }
+        number = last
     }
 }

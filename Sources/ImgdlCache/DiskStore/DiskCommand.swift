@@ -44,7 +44,8 @@ enum IndexChange {
     /// Its file is gone, or not what the index says.
     case removeDamaged(EntryID)
     case removeKey(String)
-    case clear
+    /// Everything. Not asked for: there is no room for all the removals that wait.
+    case clear(isAsked: Bool)
 
     var isRemoval: Bool {
         switch self {

@@ -16,7 +16,7 @@ extension DiskStore {
 
     func clear() throws(Failure) {
         try checkMayWait()
-        removeAll()
+        removeAll(isAsked: true)
         try writeRemovals()
     }
 

@@ -273,28 +273,31 @@ final class DiskStore: @unchecked Sendable {
         let isTaken = lock.withLock { () -> Bool in
             guard state.queued.removals + memory <= tuning.removalBytes else {
                 // Both are announced: the removal of everything that waits, and this one by itself.
-                guard isClearingLast else { return false }
-                postClear()
+                guard lastClear != nil else { return false }
+                postClear(isAsked: false)
                 return true
             }
             state.queued.removals += memory
             post(.change(change, number: note(&state.changes), memory: memory))
             return true
         }
-        if !isTaken { removeAll() }
+        if !isTaken { removeAll(isAsked: false) }
     }
 
-    func removeAll() {
+    /// `isAsked`: by the host; else the removals that wait have no room.
+    func removeAll(isAsked: Bool) {
         // Outside the lock: the disk may let it wait.
         changes.announceAll()
-        lock.withLock { postClear() }
+        lock.withLock { postClear(isAsked: isAsked) }
     }
 
-    private var isClearingLast: Bool { if case .change(.clear, _, _)? = state.commands.last { true } else { false } }
+    /// Whether the last that waits removes everything, and was asked for; nil: it is something else.
+    private var lastClear: Bool? { if case .change(.clear(let isAsked), _, _)? = state.commands.last { isAsked } else { nil } }
 
-    private func postClear() {
-        if isClearingLast { state.commands.removeLast() }
-        post(.change(.clear, number: state.changes.clear(), memory: 0))
+    private func postClear(isAsked: Bool) {
+        let before = lastClear
+        if before != nil { state.commands.removeLast() }
+        post(.change(.clear(isAsked: isAsked || before == true), number: state.changes.clear(), memory: 0))
     }
 
     /// So many wait for a disk that does not take them. What is not told counts as used a while ago.

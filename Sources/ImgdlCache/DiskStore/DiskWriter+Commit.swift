@@ -314,6 +314,8 @@ extension DiskWriter {
             $0.queued -= memory
             $0.queued += kept
         }
+        // Those that were headers and have no room had none to ask for.
+        if kept.removals > tuning.removalBytes { store.removeAll(isAsked: false) }
     }
 
     // MARK: When the disk does not work

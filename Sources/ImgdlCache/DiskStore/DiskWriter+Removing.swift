@@ -67,7 +67,7 @@ extension DiskWriter {
         }
         // What was to be removed has been kept.
         if batch.isEmpty { return nil }
-        let result = remove(freeing: { self.removeBodies($0) }) { (index) throws(DatabaseError) in
+        let result = remove(freeing: { self.removeBodies($0, clears: true) }) { (index) throws(DatabaseError) in
             try self.writeWaiting([:], to: index)
         }
         if result == nil { tryAgain() }
@@ -75,7 +75,8 @@ extension DiskWriter {
     }
 
     /// The cache is being closed, and the next program must not serve what was removed: other programs that write get some
-    /// more time; then the bodies go, as does one whose new headers are not written. What has no body stays.
+    /// more time; then the bodies go, as does one whose new headers are not written. What has no body stays, and so do all
+    /// where everything goes that nobody has asked for: other programs use them.
     func writeLastRemovals() {
         let usual = MonotonicClock().now().advanced(byMilliseconds: tuning.closingRemovalMilliseconds)
         let end = store.withState { $0.closingEnd }.map { min($0, usual) } ?? usual
@@ -85,7 +86,7 @@ extension DiskWriter {
         }
         // Another directory, or another's index, is left alone.
         guard !batch.isEmpty, !isReadOnly, let index, !index.database.hasMoved, folder.danger == nil else { return }
-        removeBodies(index)
+        removeBodies(index, clears: batch.isAskedToClear)
         for case .update(let id, _) in batch.changes { removeFiles(of: [id]) }
         // On a full disk there is room now.
         guard hasFailed else { return }
@@ -135,14 +136,15 @@ extension DiskWriter {
         return last
     }
 
-    /// The bodies of what the batch removes.
-    private func removeBodies(_ index: Index?) {
+    /// The bodies of what the batch removes. `clears`: all of them, where everything goes.
+    private func removeBodies(_ index: Index?, clears: Bool) {
         for change in batch.changes {
             switch change {
             case .insert, .update: break
             case .remove(let id), .removeDamaged(let id): removeFiles(of: [id])
             case .removeKey(let key):
                 removeFiles(of: ((try? index?.rows(key, damaged: { _ in })) ?? []).map(\.entry.id))
+            case .clear where !clears: break
             case .clear:
                 for shard in 0..<Folder.shardCount {
                     try? folder.shard(shard).enter { (shard) throws(DiskError) in

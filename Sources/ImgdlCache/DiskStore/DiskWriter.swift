@@ -72,7 +72,8 @@ final class DiskWriter {
             case .commands(let commands):
                 for command in commands {
                     perform(command)
-                    if isDue || (batch.isFull && !isDeferred) { commit() }
+                    // While the disk does not work nothing is written, however much waits.
+                    if isDue || (batch.isFull && !isDeferred && !hasFailed) { commit() }
                 }
             case .losses: tellLosses()
             case .retry: tryAgain()
@@ -108,11 +109,12 @@ final class DiskWriter {
             store.withState { $0.waitingBodies -= 1 }
         case .change(.update(let id, let response), let number, let memory):
             update(id, response, number, memory)
-        case .change(.clear, let number, let memory):
+        case .change(.clear(let isAsked), let number, let memory):
+            let wasAsked = batch.isAskedToClear
             // Nothing that came before needs to be written.
             for body in batch.bodies { drop(body) }
             forgetBatch()
-            add(.clear, number, memory)
+            add(.clear(isAsked: isAsked || wasAsked), number, memory)
         case .change(let change, let number, let memory): add(change, number, memory)
         case .tryAgain: tryAgain()
         case .lookAgain: if isReadOnly { tryAgainBeforeTime() }
