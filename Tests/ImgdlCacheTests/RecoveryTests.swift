@@ -128,8 +128,13 @@ final class RecoveryTests: StoreTestCase {
         let start = MonotonicClock().now()
         XCTAssertEqual(code { try cache.flush() }, .cacheBusy)
         XCTAssertLessThan(MonotonicClock().now(), start.advanced(byMilliseconds: 4_000))
+        // Those that had to wait for too long are given up, and counted.
+        let waiting = try cache.statistics()
+        XCTAssertGreaterThan(waiting.unflushed, 0)
+        XCTAssertEqual(waiting.unflushed + waiting.notStored, 10, "none of them is in the index")
         try other.execute("ROLLBACK")
         XCTAssertEqual(code { try cache.flush() }, .ok)
+        XCTAssertEqual(try cache.statistics().unflushed, 0)
         cache.close()
     }
 

@@ -292,7 +292,9 @@ final class DiskStore: @unchecked Sendable {
     }
 
     /// Whether the last that waits removes everything, and was asked for; nil: it is something else.
-    private var lastClear: Bool? { if case .change(.clear(let isAsked), _, _)? = state.commands.last { isAsked } else { nil } }
+    private var lastClear: Bool? {
+        if case .change(.clear(let isAsked), _, _)? = state.commands.last { isAsked } else { nil }
+    }
 
     private func postClear(isAsked: Bool) {
         let before = lastClear
