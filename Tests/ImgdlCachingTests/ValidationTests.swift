@@ -143,7 +143,27 @@ final class ValidationTests: CachingTestCase {
         clock.pass(seconds: 61)
         network.answers { _ in Reply(200, [("Cache-Control", "no-store")], [2]) }
         XCTAssertEqual(try get("/a").bytes, [2])
-        XCTAssertEqual(try get("/a", .only).code, .notCached)
+        XCTAssertEqual(try end(start("/a", .only, staleLimit: .never)).code, .notCached)
+        XCTAssertEqual(try get("/a", .only).outcome, .stale, "what is stored, however old")
+    }
+
+    /// A portal at the door answers for everybody, and lets nothing be stored: it may have the server asked again, and no more.
+    func testAnAnswerThatIsNotStoredThrowsNothingAway() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=1000")])
+        _ = try get("/a")
+        let portal = [
+            Reply(200, [("Cache-Control", "no-store"), ("Content-Type", "text/html")], [9]),
+            Reply(302, [("Location", "https://portal.example/"), ("Cache-Control", "no-store")]), Reply(404, []),
+        ]
+        for reply in portal {
+            let page = Reply(200, [("Cache-Control", "no-store")], [9])
+            network.answers { $0.url.canonical.contains("portal") ? page : reply }
+            _ = try get("/a", .reload)
+            serve("\"1\"", [("Cache-Control", "max-age=1000")])
+            let after = try get("/a")
+            XCTAssertEqual(after.outcome, .validated, "\(reply.status)")
+            XCTAssertEqual(after.bytes, bytes)
+        }
     }
 
     /// Two versions would be put together.

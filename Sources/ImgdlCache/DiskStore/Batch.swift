@@ -95,8 +95,8 @@ struct Batch {
         return before - memory
     }
 
-    /// What must not be forgotten although the disk does not work: what is removed stays removed. Of several changes of the
-    /// same entry or key the last says it all.
+    /// Removals and new headers stay, whatever the disk does: what is removed stays removed. Of several changes of the same
+    /// entry or key the last says it all.
     mutating func keepRemovals() {
         var kept: [Item] = []
         var bytes = 0

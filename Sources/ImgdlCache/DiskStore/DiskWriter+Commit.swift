@@ -314,7 +314,7 @@ extension DiskWriter {
             $0.queued -= memory
             $0.queued += kept
         }
-        // Those that were headers and have no room had none to ask for.
+        // Removals in place of headers that have no room have not asked for any.
         if kept.removals > tuning.removalBytes { store.removeAll(isAsked: false) }
     }
 

@@ -176,27 +176,30 @@ final class CacheExchange {
     @discardableResult
     private func finish(_ writer: any StoreWriter, _ response: StoredResponse) -> Bool {
         guard writer.finish(response) else { return false }
-        forgetSuperseded(by: writer.isLost ? nil : response, store)
+        if !known.isEmpty, let store { outdateKnown(by: writer.isLost ? nil : response, store) }
         return true
     }
 
     /// `response`: what is stored of the answer; nil: nothing is.
-    private func forgetSuperseded(by response: StoredResponse?, _ store: (any Store)?) {
-        guard !known.isEmpty, let head, CacheRules.supersedes(head, requestSent) else { return }
-        for entry in CacheRules.superseded(known, by: head, askedIn: context, stored: response) {
-            store?.remove(entry.id)
+    private func outdateKnown(by response: StoredResponse?, _ store: any Store) {
+        guard let head else { return }
+        for overtaken in CacheRules.overtaken(known, by: head, for: requestSent, stored: response) {
+            switch overtaken {
+            case .removed(let id): store.remove(id)
+            case .outdated(let id, let response): store.update(id, response)
+            }
         }
         known = []
     }
 
-    /// Of an answer that nothing is stored of, and of one that ends as an error where nobody takes it.
-    func forgetWhatIsOvertaken(_ store: any Store) {
+    /// By an answer that nothing is stored of, and by one that ends as an error where nobody takes it.
+    func outdateKnown(_ store: any Store) {
         guard !known.isEmpty, let head else { return }
         if case .fetch(stores: false) = plan { return }
         let isStored =
             head.status < 400
             && CacheRules.stored(requestSent, head, requestTime: requestTime, responseTime: responseTime) != nil
-        if !isStored { forgetSuperseded(by: nil, store) }
+        if !isStored { outdateKnown(by: nil, store) }
     }
 
     /// A server may send a body byte by byte: the store gets it in pieces of so many bytes, but for the last.

@@ -70,7 +70,7 @@ extension Engine {
         return result(of: subscription, failure, transfer.progress, preview, content, redirect: transfer.redirect)
     }
 
-    /// Whoever is refused for want of credentials is told that a redirect has left out its own.
+    /// A failure for want of credentials says that a redirect has left out the request's own.
     private func namingLeftOut(_ failure: Failure, _ transfer: ActiveTransfer) -> Failure {
         guard failure.code == .invalidStatus, failure.status == 401 || failure.status == 403,
             let redirect = transfer.redirect, redirect.leavesOrigin

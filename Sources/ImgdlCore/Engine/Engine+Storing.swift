@@ -60,7 +60,7 @@ extension Engine {
                 return nil
             }
         }
-        exchange.forgetWhatIsOvertaken(store)
+        exchange.outdateKnown(store)
         return head
     }
 

@@ -75,7 +75,7 @@ extension Engine: TransportEvents {
         return next
     }
 
-    /// What is asked before any redirect.
+    /// The request before any redirect.
     func firstHopRequest(_ transfer: ActiveTransfer, _ priority: Priority = .normal) -> TransportRequest {
         let request = transfer.request
         var next = TransportRequest(

@@ -21,7 +21,7 @@ package struct TLSOptions: Hashable, Sendable {
 
     package init() {}
 
-    /// What was in the files, as far as they have been read; without it, nothing can be sent that needs them.
+    /// Contents of the files, as far as they have been read; without them nothing can be sent that needs them.
     package mutating func takeContents() -> [FileContents?] {
         defer {
             authorities = nil

@@ -33,7 +33,7 @@ extension Downloads {
         _ = wakePassed(now)
         repeat {
             startNext(now)
-            // What has given way for one of them has given its memory back.
+            // Memory has come back where something has given way for one of them.
             consultNext()
         } while wakePassed(now)
         beginLooks(now)

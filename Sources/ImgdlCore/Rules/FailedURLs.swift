@@ -5,8 +5,8 @@ package struct FailedURLs {
     /// Requests of more bytes, with what is said about them, are not remembered.
     static let maximumRequestBytes = 16 << 10
 
-    /// What of a request the failure was about. Contents of its files would stay in memory with it, private keys among
-    /// them: their digests tell them apart.
+    /// Everything of a request that its failure may be about. Contents of its files would stay in memory with it, private
+    /// keys among them: their digests tell them apart.
     private struct Key: Hashable {
         let url: String
         let method: String
@@ -76,7 +76,7 @@ package struct FailedURLs {
         return hops.reduce(request.url.canonical.utf8.count + fields) { $0 + $1.canonical.utf8.count }
     }
 
-    /// Those that are past the lifetime, in milliseconds, go, too. `hops`: which were asked, besides the request's own
+    /// Failures that are past the lifetime, in milliseconds, go, too. `hops`: which were asked, besides the request's own
     /// URL. `moment`: see `Downloads.asked`.
     package mutating func insert(
         _ request: TransferRequest, _ failure: Failure, hops: [ParsedURL] = [], askedAt moment: UInt64 = 0,

@@ -108,6 +108,17 @@ final class VaryTests: CacheTestCase {
         }
     }
 
+    func testTheChoiceDoesNotDependOnTheOrderInWhichTheyLie() {
+        let asked = request([("Accept", "1")]), vary = ("Vary", "Accept")
+        let stale = stored([("Cache-Control", "max-age=1"), ("Date", date(-50)), vary], to: asked)
+        let fresh = stored([("Cache-Control", "max-age=600"), ("Date", date(0))])
+        let older = stored([("Cache-Control", "max-age=600"), ("Date", date(-99)), vary], to: asked)
+        for order in [[stale, fresh, older], [fresh, older, stale], [older, stale, fresh], [fresh, stale, older]] {
+            let chosen = decision(order[0], order[1], order[2], to: asked).index
+            XCTAssertEqual(chosen, order.firstIndex(of: fresh))
+        }
+    }
+
     /// Section 4: "When more than one suitable response is stored, a cache MUST use the most recent one (as determined
     /// by the Date header field)."
     func testTheMostRecentIsUsed() {

@@ -1,26 +1,34 @@
-/// What is stored for who asks and has been overtaken by an answer to the same request: nobody is to get it as if nothing had
-/// come since, whether the answer is stored or not.
+/// Stored responses that an answer to the same request has overtaken: nobody is to get one as if nothing had come since, whether
+/// the answer is stored or not.
 extension CacheRules {
-    /// Whether an answer is a newer one of the resource. Trouble of the server's, a demand for credentials, and a part of it
-    /// say nothing of what is stored.
-    package static func supersedes(_ head: ResponseHead, _ request: CacheRequest) -> Bool {
+    package enum Overtaken: Equatable {
+        /// Its place is taken.
+        case removed(EntryID)
+        /// The server is asked before it answers again. What is not stored takes no place: it may be of whoever stands between.
+        case outdated(EntryID, StoredResponse)
+    }
+
+    /// Of `known`, which are stored for who asks. `stored`: what is stored of the answer, which takes the place of those with
+    /// the same varying fields by itself; nil: nothing is.
+    package static func overtaken(
+        _ known: [StoredEntry], by head: ResponseHead, for request: CacheRequest, stored: StoredResponse?
+    ) -> [Overtaken] {
+        guard supersedes(head, request) else { return [] }
+        return known.compactMap { entry in
+            guard mayUpdate(entry.response, by: head, askedIn: request.context) else { return nil }
+            guard let stored else { return .outdated(entry.id, outdated(entry.response)) }
+            let isReplaced = stored.varying == entry.response.varying && stored.context == entry.response.context
+            return isReplaced ? nil : .removed(entry.id)
+        }
+    }
+
+    /// Trouble of the server's, a demand for credentials, and a part of the resource say nothing of what is stored.
+    private static func supersedes(_ head: ResponseHead, _ request: CacheRequest) -> Bool {
         guard request.method == "GET", request.mode != .off, !CacheControl(request.fields).noStore else { return false }
         return switch head.status {
         case 206, 304: false
         case 200..<400, 404, 410: true
         default: false
-        }
-    }
-
-    /// Those of `known` that go. `stored`: what is stored of the answer, which takes the place of those with the same varying
-    /// fields by itself; nil: nothing is.
-    package static func superseded(
-        _ known: [StoredEntry], by head: ResponseHead, askedIn context: StoredContext?, stored: StoredResponse?
-    ) -> [StoredEntry] {
-        known.filter { entry in
-            guard mayUpdate(entry.response, by: head, askedIn: context) else { return false }
-            guard let stored else { return true }
-            return stored.varying != entry.response.varying || stored.context != entry.response.context
         }
     }
 }

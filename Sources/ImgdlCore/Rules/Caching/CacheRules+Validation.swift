@@ -1,4 +1,4 @@
-/// What an answer says of a stored response that it is about.
+/// A stored response after an answer that is about it.
 package enum FreshenedResponse: Equatable {
     /// It answers, with these fields, and stays.
     case kept(StoredResponse)
@@ -28,11 +28,7 @@ extension CacheRules {
         }
         guard head.status == 200, stored.status == 200, stored.extent == .whole else { return nil }
         guard hasSameBody(stored, head) else {
-            var stale = stored
-            stale.requestTime = longAgo
-            stale.responseTime = longAgo
-            stale.fractions = nil
-            return .kept(stale)
+            return .kept(outdated(stored))
         }
         let updated = updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
         // A HEAD may have been answered for another variant of the same length.
@@ -61,8 +57,15 @@ extension CacheRules {
         return stored.context.answers(context, isForAll: CacheControl(head.fields).isForAll)
     }
 
-    /// Before anything that a freshness lifetime reaches: the response is stale from now on.
-    private static var longAgo: Int64 { -(1 << 40) }
+    /// The same, stale from now on: its times are before anything that a freshness lifetime reaches.
+    static func outdated(_ stored: StoredResponse) -> StoredResponse {
+        let longAgo: Int64 = -(1 << 40)
+        var outdated = stored
+        outdated.requestTime = longAgo
+        outdated.responseTime = longAgo
+        outdated.fractions = nil
+        return outdated
+    }
 
     /// A 304 names the response that it is about by its validators; without any it can only be the one that was asked
     /// about.

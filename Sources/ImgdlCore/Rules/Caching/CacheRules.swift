@@ -45,27 +45,23 @@ package enum CacheRules {
     private static func selected(
         _ question: CacheQuestion, _ stored: [StoredEntry], _ wallTime: Int64
     ) -> (Int, Freshness)? {
-        var best: (index: Int, freshness: Freshness)?
+        var (varying, plain): ((index: Int, freshness: Freshness)?, (index: Int, freshness: Freshness)?)
         for index in stored.indices {
             let entry = stored[index]
             guard isAnswer(entry.response, to: question) else { continue }
             let freshness = entry.freshness(wallTime)
             guard VaryRules.matches(question.request, entry, freshness) else { continue }
-            if let best, !isPreferred(entry, freshness, to: stored[best.index], best.freshness, wallTime) { continue }
-            best = (index, freshness)
+            if VaryRules.hasNames(entry.response.varying) {
+                if varying.map({ freshness.date > $0.freshness.date }) ?? true { varying = (index, freshness) }
+            } else if plain.map({ freshness.date > $0.freshness.date }) ?? true {
+                plain = (index, freshness)
+            }
         }
-        return best
-    }
-
-    private static func isPreferred(
-        _ entry: StoredEntry, _ freshness: Freshness, to other: StoredEntry, _ otherFreshness: Freshness,
-        _ wallTime: Int64
-    ) -> Bool {
-        let isNewer = freshness.date > otherFreshness.date
-        let varies = VaryRules.hasNames(entry.response.varying)
-        guard varies != VaryRules.hasNames(other.response.varying) else { return isNewer }
-        let (isFresh, otherIsFresh) = (freshness.staleness(wallTime) == nil, otherFreshness.staleness(wallTime) == nil)
-        return varies ? isNewer || isFresh || !otherIsFresh : isNewer && isFresh && !otherIsFresh
+        guard let varying, let plain else { return varying ?? plain }
+        let isOvertaken =
+            plain.freshness.date > varying.freshness.date && varying.freshness.staleness(wallTime) != nil
+            && plain.freshness.staleness(wallTime) == nil
+        return isOvertaken ? plain : varying
     }
 
     private static func isAnswer(_ stored: StoredResponse, to question: CacheQuestion) -> Bool {
