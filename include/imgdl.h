@@ -1560,8 +1560,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            (not_stored), and an event says so (NOT_STORED), once a second at most. So is what comes while another program reads
  *            the index in one transaction for long, once its log is full, or has been writing to it for more than five seconds,
  *            and what came before another program put another key into the directory.
- *            Removals do not wait behind bodies, and have room in the log for longer; should 8 MiB of removals wait, all that is
- *            stored is removed.
+ *            Removals do not wait behind bodies, and have room in the log for longer; should 8 MiB of removals wait, also for a
+ *            disk that does not work, all that is stored is removed once that can be.
  * Failures   A disk that is full, read-only or broken, or an index that another program has been writing to for half a minute,
  *            makes no download fail: there is an event, nothing is stored, what is there is served, and it is tried again after
  *            a second, then after twice as long each time, up to five minutes, and by each flush. A corrupt, foreign or newer
@@ -1630,7 +1630,8 @@ IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
  *  after 0.5 seconds is not stored (NOT_STORED). What was removed (a call, or a PUT, POST or DELETE that succeeded) and
  *  another program's writing has kept in the index has two seconds more; then its bodies are removed without the index, and
  *  answers with one are served by nobody. Those without a body, such as redirects, may remain; and all remain where the
- *  index could not be opened while the cache was open, as a program prevents that has it locked for itself. Since 1.1. */
+ *  index could not be opened while the cache was open, as a program prevents that has it locked for itself, and where 8 MiB
+ *  of removals had waited and imgdl_cache_clear was not called. Since 1.1. */
 IMGDL_API void imgdl_cache_release(imgdl_cache *cache);
 
 /* What is stored for a URL. Times are seconds since 1970. */
