@@ -1549,7 +1549,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Memory     Two tiers, each with a size of its own: bodies as received, and decoded images. An image comes from there for
  *            requests with the same decode options, the same one for everybody.
  * Limits     What is stored counts with all that it takes: bodies in blocks of 4 KiB, headers, URLs, and some hundred bytes
- *            for each answer, in memory likewise. Room is made before anything is written: what was used least recently goes
+ *            for each answer, in memory likewise. One that takes more than half of max_memory_bytes is never kept in memory.
+ *            Room is made before anything is written: what was used least recently goes
  *            first, and what has not been used for max_age_s goes in the background. By the blocks of its files the directory
  *            never holds more than max_bytes and a tenth, one body for each process that is writing, and 8 MiB for index and
  *            log. Of one URL 32 variants (Vary, contexts, ranges) are kept. What validations add to headers stays within the
@@ -1580,14 +1581,14 @@ enum {
     IMGDL_CACHE_WRITABLE = 3,    /* it works again                                                                   */
     IMGDL_CACHE_NOT_STORED = 4   /* answers were not stored: the disk takes them slower than they come, max_bytes    */
                                  /* has no room for them, another program keeps reading the index or writing to it   */
-                                 /* or has replaced the directory's key, or the cache was closed before; the message */
-                                 /* says how many                                                                    */
+                                 /* or has replaced the directory's key, or the cache was closed before; in memory   */
+                                 /* alone: they take more than half of max_memory_bytes. The message says how many   */
 };
 
 typedef struct imgdl_cache_event {
     uint32_t struct_size;
     uint32_t kind;       /* IMGDL_CACHE_MOVED_ASIDE … */
-    const char *message; /* names the file and the cause; valid until the callback returns */
+    const char *message; /* names the cause, and the file where there is one; valid until the callback returns */
 } imgdl_cache_event;     /* end of 1.1 */
 
 typedef struct imgdl_cache_config {
@@ -1595,8 +1596,8 @@ typedef struct imgdl_cache_config {
     uint32_t reserved;
     const char *directory;      /* made when it is not there, for this user alone. NULL: in memory alone            */
     uint64_t max_bytes;         /* of what lies on the disk, see Limits; 0 is IMGDL_DEFAULT_CACHE_BYTES             */
-    uint64_t max_memory_bytes;  /* of bodies and headers in memory; 0: none, and without a directory                */
-                                /* IMGDL_DEFAULT_CACHE_MEMORY_BYTES                                                 */
+    uint64_t max_memory_bytes;  /* of bodies and headers in memory, where no answer is kept that takes more than    */
+                                /* half of it; 0: none, and without a directory IMGDL_DEFAULT_CACHE_MEMORY_BYTES    */
     uint64_t max_image_bytes;   /* of decoded images; 0: none                                                       */
     uint64_t max_partial_bytes; /* of bodies that broke off, within max_bytes (without a directory: within          */
                                 /* max_memory_bytes); 0: an eighth of that                                          */

@@ -13,6 +13,8 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     private var kept: [BodySlice]?
     private var length: Int64 = 0
     private var hasEnded = false
+    /// Neither disk nor memory had room for it from the beginning.
+    private var isKeptByNobody = false
 
     init(_ cache: Cache, key: String, id: EntryID, _ mark: ChangeMark, body: DiskBody?, since requestMark: RequestMark)
     {
@@ -39,7 +41,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     @discardableResult
     func finish(_ response: StoredResponse) -> Bool { end(response) }
 
-    var isLost: Bool { body.map { cache.disk?.isLost($0) ?? false } ?? false }
+    var isLost: Bool { body.map { cache.disk?.isLost($0) ?? false } ?? isKeptByNobody }
 
     func keep(_ response: StoredResponse) {
         if length > cache.configuration.maximumPartialBytes { abandon() } else { _ = end(response) }
@@ -58,8 +60,10 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         var response = response
         response.bodyLength = length
         defer { kept = nil }
-        return cache.stored(
+        let storing = cache.stored(
             StoredEntry(id: id, response: response, mark: mark), key: key, slices: kept, body: body,
             since: requestMark.removals)
+        isKeptByNobody = storing == .isLost
+        return storing != .isRefused
     }
 }

@@ -14,6 +14,7 @@ extension Cache {
     /// The newest response under the key, whatever Vary says.
     package func query(_ key: String) throws(Failure) -> CachedResponse? {
         try checkOpen()
+        try checkMayWait()
         guard let disk else { return memory.newest(key) }
         return try disk.query(key)
     }
@@ -21,7 +22,7 @@ extension Cache {
     /// As `remove(key:)`, which does not wait. What cannot be removed from the disk throws, as in the next three.
     package func removeAndWait(key: String) throws(Failure) {
         try checkOpen()
-        try disk?.checkMayWait()
+        try checkMayWait()
         remove(key: key)
         try disk?.writeRemovals()
     }
@@ -29,7 +30,7 @@ extension Cache {
     /// What was neither used nor validated for so many seconds.
     package func removeOlder(than seconds: Int64) throws(Failure) {
         try checkOpen()
-        try disk?.checkMayWait()
+        try checkMayWait()
         let (difference, overflow) = wallTime.subtractingReportingOverflow(max(0, seconds))
         let time = overflow ? .min : difference
         // Also what the disk does not have, and where it cannot.
@@ -42,7 +43,7 @@ extension Cache {
 
     package func clear() throws(Failure) {
         try checkOpen()
-        try disk?.checkMayWait()
+        try checkMayWait()
         changes.countRemovalOfAll()
         // Also where the disk keeps it.
         defer {
@@ -56,11 +57,13 @@ extension Cache {
     /// What has been stored so far is on the disk for good: a power cut loses none of it.
     package func flush() throws(Failure) {
         try checkOpen()
+        try checkMayWait()
         try disk?.flush()
     }
 
     package func statistics() throws(Failure) -> CacheStatistics {
         try checkOpen()
+        try checkMayWait()
         var statistics = counted
         let totals = memory.totals
         statistics.memoryEntries = totals.count
@@ -74,6 +77,7 @@ extension Cache {
         } else {
             statistics.partialEntries = totals.partialCount
             statistics.partialBytes = totals.partialBytes
+            statistics.notStored = losses?.total ?? 0
         }
         return statistics
     }
@@ -85,15 +89,32 @@ extension Cache {
         try disk?.finishBackgroundWork()
     }
 
+    private func checkMayWait() throws(Failure) {
+        try disk?.checkMayWait()
+        if losses?.isOwnThread ?? false { throw Failure.onOwnThread }
+    }
+
     /// Writes what is left and lets go of the directory; waits for that, except on the cache's own threads. Afterwards
     /// nothing is found or stored. May be called again. In the child of a fork nothing happens.
-    package func close() { if endTiers() { disk?.close() } }
+    package func close() {
+        guard endTiers() else { return }
+        disk?.close()
+        losses?.close()
+    }
 
     /// The same where the process exits: has what is left written, for which there is time until `end`. `abandon` follows.
-    package func beginClosing(by end: Instant) { if endTiers() { disk?.beginClosing(by: end) } }
+    package func beginClosing(by end: Instant) {
+        guard endTiers() else { return }
+        disk?.beginClosing(by: end)
+        losses?.beginClosing()
+    }
 
     /// Waits for that until `deadline` at most, and not on the cache's own threads. Who waits for the disk waits no longer.
-    package func abandon(at deadline: Instant) { if !isForked { disk?.abandon(at: deadline) } }
+    package func abandon(at deadline: Instant) {
+        if isForked { return }
+        disk?.abandon(at: deadline)
+        losses?.wait(until: deadline)
+    }
 
     /// False when the cache is closed already.
     private func endTiers() -> Bool {
@@ -102,4 +123,8 @@ extension Cache {
         imageTier?.close()
         return true
     }
+}
+
+extension Failure {
+    static var onOwnThread: Failure { Failure(.wouldDeadlock, "a thread of the cache cannot wait for the cache") }
 }

@@ -13,6 +13,8 @@ package final class Cache: Store, @unchecked Sendable {
     let imageTier: ImageTier?
     /// nil: in memory alone.
     let disk: DiskStore?
+    /// Of a cache without a disk.
+    let losses: MemoryLosses?
     /// Lives as long as the cache does, whether or not there is anything to tell.
     private let events: @Sendable (CacheEvent) -> Void
     private let key: FolderKey
@@ -65,14 +67,18 @@ package final class Cache: Store, @unchecked Sendable {
                 folder: folder, key: key, configuration: configuration, clock: clock, tuning: tuning, changes: changes,
                 memory: memory,
                 images: imageTier, events: events)
+            losses = nil
         } else {
             key = FolderKey()
             disk = nil
+            losses = MemoryLosses(events)
         }
     }
 
     deinit {
-        if !isForked, markClosed() { disk?.close() }
+        guard !isForked, markClosed() else { return }
+        disk?.close()
+        losses?.close()
     }
 
     var isForked: Bool { generation != ProcessGeneration.current }
@@ -119,7 +125,7 @@ package final class Cache: Store, @unchecked Sendable {
         let mark = changes.mark(key, id, since: request)
         let body = disk?.begin(id, key, mark, since: request.removals)
         // Neither would keep it.
-        if body == nil, memory.maximumBodyBytes == 0 { return nil }
+        if body == nil, disk != nil, memory.maximumBodyBytes == 0 { return nil }
         return BodyWriter(self, key: key, id: id, mark, body: body, since: request)
     }
 
@@ -180,22 +186,30 @@ package final class Cache: Store, @unchecked Sendable {
         if lock.withLock({ isClosed }) { throw Failure(.shutDown, "the cache is closed") }
     }
 
-    /// A writer has ended. False: it is not kept, since what is under its key was removed after `mark`, a newer one is there,
-    /// or the cache is closed. Nobody is told: the server is asked again, or the newer one answers.
+    /// A writer has ended. Refused: what is under its key was removed after `mark`, a newer one is there, or the cache is
+    /// closed. Nobody is told: the server is asked again, or the newer one answers.
     func stored(
         _ entry: StoredEntry, key: String, slices: [BodySlice]?, body: DiskBody?, since mark: RemovalMark
-    ) -> Bool {
+    ) -> Storing {
         // What others have changed meanwhile may be newer: the index knows, and memory asks it.
         let slices = changes.isCurrent(entry.mark) ? slices : nil
-        guard !lock.withLock({ isClosed }) else { return false }
+        guard !lock.withLock({ isClosed }) else { return .isRefused }
         // First the disk: who finds nothing in memory must find it there.
-        if let disk, let body, !disk.finish(body, entry.response, slices: slices) { return false }
+        if let disk, let body, !disk.finish(body, entry.response, slices: slices) { return .isRefused }
         let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime, since: mark)
-        guard !removed.isRefused else { return false }
-        if disk == nil { lock.withLock { counts.stored += 1 } }
+        guard !removed.isRefused else { return .isRefused }
         imageTier?.remove(replacedBy: entry, key: key, wallTime: wallTime)
         forget(removed)
-        return true
+        if disk == nil, removed.isKept { lock.withLock { counts.stored += 1 } }
+        if !removed.isKept { losses?.count(.tooLarge) }
+        return body != nil || removed.isKept ? .isDone : .isLost
+    }
+
+    enum Storing {
+        case isDone
+        /// Neither disk nor memory has it. What it takes the place of is gone.
+        case isLost
+        case isRefused
     }
 
     /// Memory has evicted them. The disk, where there is one, still has them.

@@ -137,6 +137,7 @@ final class MemoryTier: @unchecked Sendable {
             if entry.response.isBeginning { beginnings.insert(entry.id, item, cost: cost) }
             shelves[key] = Shelf((shelves[key]?.items ?? []) + [item])
             shrink(&removed)
+            removed.isKept = items.value(entry.id) != nil
             return removed
         }
     }
@@ -153,6 +154,8 @@ final class MemoryTier: @unchecked Sendable {
     struct Removed {
         /// It is not kept, and nothing went: it was removed meanwhile, a newer one is there, or the cache is closed.
         var isRefused = false
+        /// It is here now.
+        var isKept = false
         var replaced: [EntryID] = []
         var evicted: [EntryID] = []
     }

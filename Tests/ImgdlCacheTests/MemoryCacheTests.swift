@@ -47,11 +47,104 @@ final class MemoryTierTests: XCTestCase {
     }
 
     func testABodyOfMoreThanHalfIsNotKept() throws {
-        let cache = try cache()
+        var configuration = CacheConfiguration()
+        configuration.maximumMemoryBytes = 100_000
+        let cache = try Cache(configuration, clock: TestClock()) { XCTAssertEqual($0.kind, .notStored) }
         cache.put("a", bytes(10))
         cache.put("b", bytes(50_001))
         XCTAssertNil(cache.wait("b"))
         XCTAssertNotNil(cache.wait("a"))
+    }
+
+    /// Whoever asks is told what became of it.
+    func testWhatIsNotKeptIsCountedAndTold() throws {
+        let log = EventLog()
+        var configuration = CacheConfiguration()
+        configuration.maximumMemoryBytes = 100_000
+        let cache = try Cache(configuration, clock: TestClock()) { log.add($0) }
+        let told = expectation(description: "the first is told")
+        told.assertForOverFulfill = false
+        nonisolated(unsafe) var codes: [ErrorCode?] = []
+        log.listen { [unowned cache] _ in
+            if !codes.isEmpty { return }
+            let calls: [() throws -> Void] = [
+                { _ = try cache.query("a") }, { try cache.removeAndWait(key: "a") }, { try cache.removeOlder(than: 0) },
+                { try cache.clear() }, { try cache.flush() }, { _ = try cache.statistics() },
+            ]
+            codes = calls.map { call in
+                do {
+                    try call()
+                    return nil
+                } catch { return (error as? Failure)?.code }
+            }
+            told.fulfill()
+        }
+        cache.put("a", bytes(10))
+        for size in [50_001, 49_990, 200_000] {
+            let writer = try XCTUnwrap(cache.write("b", response()))
+            writer.append(slices(bytes(size)))
+            XCTAssertTrue(writer.finish(response()), "\(size): nobody has overtaken it")
+            XCTAssertTrue(writer.isLost, "\(size)")
+        }
+        let writer = try XCTUnwrap(cache.write("c", response()))
+        writer.finish(response())
+        XCTAssertFalse(writer.isLost)
+        wait(for: [told], timeout: 20)
+        XCTAssertEqual(codes, Array(repeating: .wouldDeadlock, count: 6))
+        let statistics = try cache.statistics()
+        XCTAssertEqual(statistics.stored, 2)
+        XCTAssertEqual(statistics.notStored, 3)
+        XCTAssertEqual(statistics.memoryEntries, 2)
+        cache.close()
+        XCTAssertTrue(log.kinds.allSatisfy { $0 == .notStored })
+        let counts = log.all.compactMap { Int64($0.message.prefix { $0.isNumber }) }
+        XCTAssertEqual(counts.reduce(0, +), 3, "each is told: \(log.all.map(\.message))")
+        let message = log.all[0].message
+        XCTAssertTrue(message.hasSuffix("more of memory than max_memory_bytes allows one"), message)
+    }
+
+    /// Its last user may let go of it there, and the thread ends with it.
+    func testACacheMayEndInItsOwnCallback() throws {
+        var configuration = CacheConfiguration()
+        configuration.maximumMemoryBytes = 1_000
+        let user = LastUser()
+        let gone = expectation(description: "the callback is let go of")
+        do {
+            let end = End { gone.fulfill() }
+            let cache = try Cache(configuration, clock: TestClock()) { _ in withExtendedLifetime(end) { user.letGo() } }
+            user.cache = cache
+            cache.put("a", bytes(5_000))
+        }
+        user.begin()
+        wait(for: [gone], timeout: 20)
+    }
+
+    private final class LastUser: @unchecked Sendable {
+        private let lock = Lock()
+        private let changed: Condition
+        private var mayLetGo = false
+        var cache: Cache?
+
+        init() { changed = Condition(lock) }
+
+        /// Nobody else has it any more.
+        func begin() {
+            lock.withLock {
+                mayLetGo = true
+                changed.signal()
+            }
+        }
+
+        func letGo() {
+            lock.withLock { while !mayLetGo { changed.wait() } }
+            cache = nil
+        }
+    }
+
+    private final class End: Sendable {
+        private let hasEnded: @Sendable () -> Void
+        init(_ hasEnded: @escaping @Sendable () -> Void) { self.hasEnded = hasEnded }
+        deinit { hasEnded() }
     }
 
     func testBeginningsHaveALimitOfTheirOwn() throws {

@@ -381,9 +381,7 @@ final class DiskStore: @unchecked Sendable {
     // MARK: Waiting
 
     func checkMayWait() throws(Failure) {
-        if isOwnThread {
-            throw Failure(.wouldDeadlock, "a thread of the cache cannot wait for the cache")
-        }
+        if isOwnThread { throw Failure.onOwnThread }
     }
 
     /// Has the writing thread do it, after everything that was said before, and waits for that.

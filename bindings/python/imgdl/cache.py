@@ -29,9 +29,9 @@ class CacheEvent(NamedTuple):
     full, read-only or broken, or another program has been writing to the index for half a minute, and nothing is stored until
     it works again; "writable": it works again; "not_stored": answers were not stored, since the disk takes them slower than
     they come, `max_bytes` has no room for them, another program keeps reading the index or writing to it, or the cache was
-    closed before."""
+    closed before; in memory alone: they take more than half of `max_memory_bytes`."""
     message: str
-    """Names the file or folder, and the cause."""
+    """Names the cause, and the file or folder where there is one."""
 
 
 class CacheEntry(NamedTuple):

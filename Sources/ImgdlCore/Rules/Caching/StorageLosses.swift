@@ -5,6 +5,8 @@ package struct StorageLosses: Equatable, Sendable {
         case behind
         /// There was no room within the limit.
         case noRoom
+        /// It would push out all others from memory, and there is no disk.
+        case tooLarge
         /// Another program reads the index for long, and its log is full.
         case reader
         /// Another program writes to the index for long.
@@ -52,6 +54,7 @@ package struct StorageLosses: Equatable, Sendable {
         switch cause {
         case .behind: "the disk takes \(isOne ? "answers" : "them") slower than they come"
         case .noRoom: "there is no room for \(isOne ? "it" : "them") within max_bytes"
+        case .tooLarge: "\(isOne ? "it takes" : "they take") more of memory than max_memory_bytes allows one"
         case .reader: "another program reads the index for so long that its log is full"
         case .writer: "another program has been writing to the index for some seconds"
         case .otherKey: "another program has replaced the key of the folder"

@@ -84,7 +84,8 @@ pub enum CacheEvent<'a> {
     /// It works again.
     Writable(&'a str),
     /// Answers were not stored: the disk takes them slower than they come, `max_bytes` has no room for them, another program
-    /// keeps reading the index or writing to it, or the cache was closed before. The text says how many.
+    /// keeps reading the index or writing to it, or the cache was closed before; in memory alone: they take more than half of
+    /// `max_memory_bytes`. The text says how many.
     NotStored(&'a str),
 }
 

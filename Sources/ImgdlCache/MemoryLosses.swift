@@ -1,0 +1,82 @@
+import ImgdlCore
+
+/// Answers that a cache in memory alone does not keep: the host is told of them as one with a disk tells it, on a thread
+/// that begins with the first.
+///
+/// Threads: any.
+final class MemoryLosses: @unchecked Sendable {
+    private let events: @Sendable (CacheEvent) -> Void
+    private let lock = Lock()
+    private let wakes: Condition
+    /// The thread has ended.
+    private let ended: Condition
+    private var losses = StorageLosses()
+    /// nil: nothing was lost yet, or there was no thread to be had.
+    private var thread: Thread?
+    private var isRunning = false
+    private var isClosing = false
+
+    init(_ events: @escaping @Sendable (CacheEvent) -> Void) {
+        self.events = events
+        wakes = Condition(lock)
+        ended = Condition(lock)
+    }
+
+    var total: Int64 { lock.withLock { losses.total } }
+
+    var isOwnThread: Bool { lock.withLock { thread?.isCurrent ?? false } }
+
+    func count(_ cause: StorageLosses.Cause) {
+        lock.withLock {
+            losses.count(cause)
+            guard thread == nil, !isClosing else { return wakes.signal() }
+            thread = try? Thread.start(name: "imgdl-cache") { self.run() }
+            isRunning = thread != nil
+        }
+    }
+
+    private func run() {
+        while let message = next() { events(CacheEvent(.notStored, message)) }
+        lock.withLock {
+            isRunning = false
+            ended.broadcast()
+        }
+    }
+
+    /// Waits until it is to be told. nil: the end, when all has been told.
+    private func next() -> String? {
+        lock.withLock {
+            while true {
+                guard let due = losses.due else {
+                    if isClosing { return nil }
+                    wakes.wait()
+                    continue
+                }
+                let now = MonotonicClock().now()
+                if isClosing || now >= due { return losses.tell(now) }
+                _ = wakes.wait(until: due)
+            }
+        }
+    }
+
+    /// What was not told is told now.
+    func beginClosing() {
+        lock.withLock {
+            isClosing = true
+            wakes.signal()
+        }
+    }
+
+    /// Waits for that, unless this is the thread that tells it.
+    func close() {
+        beginClosing()
+        guard let thread = lock.withLock({ thread }) else { return }
+        if thread.isCurrent { thread.detach() } else { thread.join() }
+    }
+
+    /// Waits no longer than that.
+    func wait(until deadline: Instant) {
+        if isOwnThread { return }
+        lock.withLock { while isRunning, ended.wait(until: deadline) {} }
+    }
+}
