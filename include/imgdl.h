@@ -1601,7 +1601,8 @@ typedef struct imgdl_cache_config {
     uint64_t max_image_bytes;   /* of decoded images; 0: none                                                       */
     uint64_t max_partial_bytes; /* of bodies that broke off, within max_bytes (without a directory: within          */
                                 /* max_memory_bytes); 0: an eighth of that                                          */
-    int64_t max_age_s;          /* what has not been used or validated for so long is removed; 0: never for its age */
+    int64_t max_age_s;          /* what has not been used or validated for so long is removed, from memory when     */
+                                /* anything is asked for or stored; 0: never for its age                            */
     void (*callback)(const imgdl_cache_event *event, void *user_data); /* on a thread of the cache; may be NULL     */
     imgdl_destructor destructor; /* of user_data; may be NULL                                                       */
     void *user_data;

@@ -15,7 +15,10 @@ extension Cache {
     package func query(_ key: String) throws(Failure) -> CachedResponse? {
         try checkOpen()
         try checkMayWait()
-        guard let disk else { return memory.newest(key) }
+        guard let disk else {
+            removeOld()
+            return memory.newest(key)
+        }
         return try disk.query(key)
     }
 
@@ -64,6 +67,7 @@ extension Cache {
     package func statistics() throws(Failure) -> CacheStatistics {
         try checkOpen()
         try checkMayWait()
+        removeOld()
         var statistics = counted
         let totals = memory.totals
         statistics.memoryEntries = totals.count

@@ -92,7 +92,8 @@ package final class Cache: Store, @unchecked Sendable {
         _ key: String, _ choose: (borrowing [StoredEntry]) -> StoreChoice
     ) -> FoundEntry? {
         if isForked { return nil }
-        return memory.find(key, wallTime: wallTime, choose)
+        removeOld()
+        return memory.find(key, choose)
     }
 
     package func find(
@@ -101,7 +102,8 @@ package final class Cache: Store, @unchecked Sendable {
     ) {
         if isForked { return completion(nil) }
         guard let disk else {
-            return completion(memory.find(key, wallTime: wallTime) { choose(copy $0) })
+            removeOld()
+            return completion(memory.find(key) { choose(copy $0) })
         }
         disk.find(key, choose: choose, completion: completion)
     }
@@ -196,6 +198,7 @@ package final class Cache: Store, @unchecked Sendable {
         guard !lock.withLock({ isClosed }) else { return .isRefused }
         // First the disk: who finds nothing in memory must find it there.
         if let disk, let body, !disk.finish(body, entry.response, slices: slices) { return .isRefused }
+        removeOld()
         let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime, since: mark)
         guard !removed.isRefused else { return .isRefused }
         imageTier?.remove(replacedBy: entry, key: key, wallTime: wallTime)
@@ -210,6 +213,14 @@ package final class Cache: Store, @unchecked Sendable {
         /// Neither disk nor memory has it. What it takes the place of is gone.
         case isLost
         case isRefused
+    }
+
+    /// What was not used for too long: no thread looks for it, but whoever asks and stores.
+    func removeOld() {
+        guard configuration.maximumAge != nil else { return }
+        var removed = MemoryTier.Removed()
+        removed.evicted = memory.removeOld(wallTime: wallTime)
+        forget(removed)
     }
 
     /// Memory has evicted them. The disk, where there is one, still has them.

@@ -35,6 +35,10 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     private let generation = ProcessGeneration.current
     private var images = RecencyList<Key, DecodedImage>()
     private var sources: [EntryID: Source] = [:]
+    /// Their numbers in the order of their last use, where there is a maximum age.
+    private var ages = RecencyList<EntryID, EntryID>()
+    /// The last that was seen, in seconds since 1970. No use is later.
+    private var wallTime: Int64 = .min
     private var keys: [String: [EntryID]] = [:]
     private var looks: [String: Looks] = [:]
     /// What has gone while somebody looks, whatever its key.
@@ -56,7 +60,12 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     private var isForked: Bool { generation != ProcessGeneration.current }
 
-    var totals: (count: Int64, bytes: Int64) { lock.withLock { (Int64(images.count), images.totalCost) } }
+    var totals: (count: Int64, bytes: Int64) {
+        lock.withLock {
+            dropOld()
+            return (Int64(images.count), images.totalCost)
+        }
+    }
 
     /// Looks, and entries without pictures. For tests.
     var expectedCount: Int {
@@ -67,7 +76,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         if isForked { return [] }
         changes.check()
         var entries = lock.withLock {
-            dropOld(key)
+            dropOld()
             return (keys[key] ?? []).compactMap { sources[$0] }.filter { !$0.options.isEmpty }.map(\.entry)
         }
         // Another program has changed something: what there is now is on the disk.
@@ -76,22 +85,34 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         return entries
     }
 
-    private func dropOld(_ key: String) {
-        guard let maximumAge, let ids = keys[key] else { return }
-        let wallTime = clock.wallTime()
-        for id in ids {
-            guard let used = sources[id]?.usedTime else { continue }
-            // A clock that ran ahead keeps nothing for longer.
-            if used > wallTime { sources[id]?.usedTime = wallTime }
-            if wallTime - min(used, wallTime) > maximumAge { drop(id) }
+    /// What has not been used for longer than it may.
+    private func dropOld() {
+        guard let maximumAge else { return }
+        let now = now()
+        while let id = ages.leastRecent, let used = sources[id]?.usedTime, now - used > maximumAge { drop(id) }
+    }
+
+    /// Inside the lock. A clock that ran ahead keeps nothing for longer, and who was used longest ago was used first.
+    private func now() -> Int64 {
+        let now = clock.wallTime()
+        if maximumAge != nil, now < wallTime {
+            for (id, source) in sources where source.usedTime > now { sources[id]?.usedTime = now }
         }
+        wallTime = now
+        return now
+    }
+
+    private func noteUse(_ id: EntryID) {
+        guard sources[id] != nil else { return }
+        sources[id]?.usedTime = now()
+        if maximumAge != nil, ages.use(id) == nil { ages.insert(id, id, cost: 0) }
     }
 
     func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage? {
         if isForked { return nil }
         return lock.withLock {
             let image = images.use(Key(id: id, options: options))
-            if image != nil { sources[id]?.usedTime = clock.wallTime() }
+            if image != nil { noteUse(id) }
             return image
         }
     }
@@ -99,7 +120,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     func update(_ id: EntryID, _ response: StoredResponse) {
         lock.withLock {
             guard let entry = sources[id]?.entry else { return }
-            sources[id]?.usedTime = clock.wallTime()
+            noteUse(id)
             set(entry.with(response))
             shrink()
         }
@@ -164,6 +185,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
             losses += 1
             swap(&old, &images)
             sources = [:]
+            ages.removeAll()
             keys = [:]
             if closing { isClosed = true }
         }
@@ -171,6 +193,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     private func drop(_ id: EntryID) {
         guard let source = sources.removeValue(forKey: id) else { return }
+        ages.remove(id)
         for options in source.options { images.remove(Key(id: id, options: options)) }
         keys[source.key]?.removeAll { $0 == id }
         if keys[source.key]?.isEmpty ?? false { keys[source.key] = nil }
@@ -280,6 +303,7 @@ extension ImageTier {
     /// Before it can be seen that it has gone: whatever takes it away from now on takes it from here.
     private func enter(_ entry: StoredEntry, _ expected: Expected) {
         guard !isClosed, changes.isCurrent(entry.mark) else { return }
+        dropOld()
         let key = expected.key
         // Others have changed something: what there is now is another entry, or has another mark.
         for id in keys[key] ?? [] { if let other = sources[id]?.entry, !changes.isCurrent(other.mark) { drop(id) } }
@@ -291,7 +315,7 @@ extension ImageTier {
         } else if let known = sources[entry.id]?.entry, entry.isNewer(than: known) {
             set(entry)
         }
-        sources[entry.id]?.usedTime = clock.wallTime()
+        noteUse(entry.id)
         sources[entry.id]?.makers += 1
         expected.state = .of(entry.id, number: sources[entry.id]?.number ?? 0)
     }

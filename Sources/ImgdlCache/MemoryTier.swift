@@ -38,6 +38,8 @@ final class MemoryTier: @unchecked Sendable {
     private let maximumBytes: Int64
     private let maximumPartialBytes: Int64
     private let maximumAge: Int64?
+    /// The last that was told, in seconds since 1970. No use is later.
+    private var wallTime: Int64 = .min
     private var items = RecencyList<EntryID, Item>()
     /// Of these the beginnings of bodies once more.
     private var beginnings = RecencyList<EntryID, Item>()
@@ -69,7 +71,7 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
-    func find(_ key: String, wallTime: Int64, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry? {
+    func find(_ key: String, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry? {
         changes.check()
         let found = lock.withLock { () -> Shelf? in
             guard let shelf = shelves[key] else { return nil }
@@ -77,11 +79,7 @@ final class MemoryTier: @unchecked Sendable {
                 for entry in shelf.entries { drop(entry.id) }
                 return nil
             }
-            guard let maximumAge else { return shelf }
-            // A clock that ran ahead keeps nothing for longer.
-            for item in shelf.items where item.usedTime > wallTime { item.usedTime = wallTime }
-            let young = shelf.items.filter { wallTime - $0.usedTime <= maximumAge }
-            return young.count == shelf.items.count ? shelf : Shelf(young)
+            return shelf
         }
         guard let found, !found.entries.isEmpty,
             case .entry(let index, let withBody) = choose(found.entries), found.entries.indices.contains(index)
@@ -113,6 +111,7 @@ final class MemoryTier: @unchecked Sendable {
         let kept = body.map { Self.isWasteful($0) ? $0.compacted : $0 }
         let cost = Self.cost(of: entry.response, key, kept ?? [])
         return lock.withLock {
+            note(wallTime)
             var removed = Removed()
             let others = shelves[key]?.entries ?? []
             removed.isRefused =
@@ -164,7 +163,9 @@ final class MemoryTier: @unchecked Sendable {
     func update(_ id: EntryID, _ response: StoredResponse, wallTime: Int64) -> Removed {
         lock.withLock {
             var removed = Removed()
-            guard let item = items.value(id) else { return removed }
+            note(wallTime)
+            guard let item = items.use(id) else { return removed }
+            if item.entry.response.isBeginning { _ = beginnings.use(id) }
             item.entry = item.entry.with(response)
             item.usedTime = wallTime
             item.cost = Self.cost(of: response, item.key, item.body)
@@ -179,6 +180,7 @@ final class MemoryTier: @unchecked Sendable {
     /// Whether the disk is to be told; false when it was told in this second.
     func use(_ id: EntryID, wallTime: Int64) -> Bool {
         lock.withLock {
+            note(wallTime)
             guard let item = items.use(id) else { return true }
             item.usedTime = wallTime
             if item.entry.response.isBeginning { _ = beginnings.use(id) }
@@ -207,6 +209,28 @@ final class MemoryTier: @unchecked Sendable {
             for id in ids { drop(id) }
             return ids
         }
+    }
+
+    /// What has not been used for longer than it may. Gives what went. To be called before anything is looked for.
+    func removeOld(wallTime: Int64) -> [EntryID] {
+        guard let maximumAge else { return [] }
+        return lock.withLock {
+            note(wallTime)
+            var ids: [EntryID] = []
+            while let oldest = items.leastRecent, wallTime - oldest.usedTime > maximumAge {
+                drop(oldest.entry.id)
+                ids.append(oldest.entry.id)
+            }
+            return ids
+        }
+    }
+
+    /// A clock that ran ahead keeps nothing for longer, and who was used longest ago was used first.
+    private func note(_ time: Int64) {
+        if maximumAge != nil, time < wallTime {
+            items.oldestFirst { _, item in item.usedTime = min(item.usedTime, time) }
+        }
+        wallTime = time
     }
 
     func removeAll() { empty(closing: false) }

@@ -66,6 +66,9 @@ struct RecencyList<Key: Hashable, Value> {
         return nodes[slot].value.take()
     }
 
+    /// The one that was used longest ago, without using it.
+    var leastRecent: Value? { oldest == Self.none ? nil : nodes[oldest].value }
+
     mutating func removeOldest() -> (key: Key, value: Value)? {
         guard oldest != Self.none else { return nil }
         let key = nodes[oldest].key

@@ -147,6 +147,101 @@ final class MemoryTierTests: XCTestCase {
         deinit { hasEnded() }
     }
 
+    /// As on a disk: it does not only stay unused, it is gone.
+    func testWhatWasNotUsedForTooLongGoesWhenAnythingIsAskedOrStored() throws {
+        let asking: [(String, (Cache) throws -> Void)] = [
+            ("query", { XCTAssertNil(try $0.query("old")) }),
+            ("statistics", { _ = try $0.statistics() }),
+            ("look-up", { XCTAssertNil($0.wait("other")) }),
+            ("look-up in memory", { XCTAssertNil($0.findInMemory("other") { _ in .entry(0, withBody: true) }) }),
+            ("store", { $0.put("new", bytes(10)) }),
+        ]
+        for (words, ask) in asking {
+            let clock = TestClock()
+            var configuration = CacheConfiguration()
+            configuration.maximumAge = 60
+            configuration.maximumImageBytes = 1 << 20
+            let cache = try Cache(configuration, clock: clock) { _ in XCTFail("no event is due") }
+            for key in ["old", "used", "validated", "old2"] { cache.put(key, bytes(10)) }
+            let ids = try ["old", "used", "validated"].map { try XCTUnwrap(cache.wait($0)).entry.id }
+            for key in ["old", "used"] {
+                let entry = try XCTUnwrap(cache.wait(key)).entry
+                try XCTUnwrap(cache.images).keep(try Self.image(10), DecodeOptions(), of: entry, key: key)
+            }
+            clock.advance(seconds: 50)
+            cache.use(ids[1])
+            cache.update(ids[2], response(at: 300))
+            clock.advance(seconds: 11)
+            try ask(cache)
+            let kept = cache.memory.totals.count
+            XCTAssertEqual(kept, words == "store" ? 3 : 2, words)
+            XCTAssertEqual(cache.counted.evicted, 2, words)
+            XCTAssertNil(try cache.query("old2"), words)
+            for key in ["used", "validated"] { XCTAssertNotNil(try cache.query(key), "\(words): \(key)") }
+            XCTAssertNil(cache.images?.image(ids[0], DecodeOptions()), words)
+            clock.advance(seconds: 50)
+            XCTAssertEqual(try cache.statistics().memoryEntries, words == "store" ? 1 : 0, words)
+            cache.close()
+        }
+    }
+
+    /// A use in the future counts as now, also where nobody asks for it.
+    func testAClockThatRanAheadKeepsNothingForLonger() throws {
+        let clock = TestClock()
+        var configuration = CacheConfiguration()
+        configuration.maximumAge = 60
+        let cache = try Cache(configuration, clock: clock) { _ in XCTFail("no event is due") }
+        clock.advance(seconds: 1_000)
+        for key in ["a", "b"] { cache.put(key, bytes(10)) }
+        clock.advance(seconds: -1_000)
+        cache.put("c", bytes(10))
+        clock.advance(seconds: 60)
+        XCTAssertEqual(try cache.statistics().memoryEntries, 3)
+        clock.advance(seconds: 1)
+        XCTAssertEqual(try cache.statistics().memoryEntries, 0)
+        cache.close()
+    }
+
+    private static func image(_ width: Int) throws -> DecodedImage {
+        let pixels = try PixelBuffer(width: width, height: 10, format: .rgba8)
+        let header = ImageHeader(format: .png, width: width, height: 10, hasAlpha: true, isProgressive: false)
+        return DecodedImage(
+            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: width, height: 10),
+            isComplete: true)
+    }
+
+    /// Beside a disk they age by themselves.
+    func testImagesThatWereNotUsedForTooLongGoWhenAnythingIsAskedOrKept() throws {
+        let asking: [(String, (ImageTier) throws -> Void)] = [
+            ("totals", { _ = $0.totals }), ("entries", { XCTAssertTrue($0.entries("other").isEmpty) }),
+            ("keep", { $0.expect("k9").areOf(new: Self.entry(9)) }),
+        ]
+        for (words, ask) in asking {
+            let clock = TestClock()
+            let tier = ImageTier(maximumBytes: 10 << 20, maximumAge: 60, clock: clock, changes: SharedChanges())
+            var other = DecodeOptions()
+            other.targetWidth = 5
+            for number in 1...4 {
+                tier.keep(try Self.image(10), DecodeOptions(), of: Self.entry(number), key: "k\(number)")
+                tier.keep(try Self.image(10), other, of: Self.entry(number), key: "k\(number)")
+            }
+            clock.advance(seconds: 50)
+            // Of this the other image is the one used longest ago.
+            XCTAssertNotNil(tier.image(Self.entry(1).id, other))
+            tier.update(Self.entry(3).id, response(at: 300))
+            clock.advance(seconds: 11)
+            try ask(tier)
+            for (number, isThere) in [(1, true), (2, false), (3, true), (4, false)] {
+                let image = tier.image(Self.entry(number).id, DecodeOptions())
+                XCTAssertEqual(image != nil, isThere, "\(words): \(number)")
+            }
+        }
+    }
+
+    private static func entry(_ number: Int) -> StoredEntry {
+        StoredEntry(id: EntryID(rawValue: Int64(number)), response: response(), mark: ChangeMark())
+    }
+
     func testBeginningsHaveALimitOfTheirOwn() throws {
         let cache = try cache { $0.maximumPartialBytes = 2 * (1_000 + 1_500) }
         let beginning = response(extent: .beginning(total: nil))
