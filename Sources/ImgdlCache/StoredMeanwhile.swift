@@ -45,10 +45,12 @@ final class StoredMeanwhile: @unchecked Sendable {
     func add(_ response: StoredResponse, _ key: String, wallTime: Int64) {
         lock.withLock {
             // Whoever watches alone is the one that stores this.
-            guard let shelf = shelves[key], shelf.watches > 1 else { return }
+            guard shelves[key]?.watches ?? 0 > 1 else { return }
             shelves[key]?.responses.removeAll { response.displaces($0, wallTime: wallTime) }
             shelves[key]?.responses.append(response)
-            if shelf.responses.count >= StoredResponse.maximumVariants { shelves[key]?.responses.removeFirst() }
+            if shelves[key]?.responses.count ?? 0 > StoredResponse.maximumVariants {
+                shelves[key]?.responses.removeFirst()
+            }
         }
     }
 

@@ -47,6 +47,29 @@ final class OlderAnswerTests: StoreTestCase {
         XCTAssertEqual(log.all, [])
     }
 
+    /// As many as there may be: one that takes the place of another needs no room.
+    func testOfAllVariantsThatCameMeanwhileNoneIsForgottenForOneThatIsReplaced() {
+        let meanwhile = StoredMeanwhile()
+        let watches = [meanwhile.watch("k"), meanwhile.watch("k")]
+        func variant(_ number: Int, _ fields: [HeaderField]) -> StoredResponse {
+            response(fields, varying: [VaryingField(name: "a", value: "\(number)")])
+        }
+        func isKnown(_ number: Int) -> Bool {
+            meanwhile.hasOvertaken(variant(number, older.fields), "k", wallTime: clock.wallTime())
+        }
+        func add(_ number: Int) {
+            meanwhile.add(variant(number, newer.fields), "k", wallTime: clock.wallTime())
+        }
+        let count = StoredResponse.maximumVariants
+        for number in 0..<count { add(number) }
+        XCTAssertEqual((0..<count).filter { !isKnown($0) }, [])
+        add(5)
+        XCTAssertEqual((0..<count).filter { !isKnown($0) }, [])
+        add(count)
+        XCTAssertEqual((0...count).filter { !isKnown($0) }, [0], "the one that came first")
+        withExtendedLifetime(watches) {}
+    }
+
     func testAnOlderAnswerIsNotStoredOverOneInTheIndex() throws {
         let cache = try open()
         let slow = try XCTUnwrap(cache.write("k", older))
