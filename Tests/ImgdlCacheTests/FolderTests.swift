@@ -58,6 +58,35 @@ final class FolderTests: StoreTestCase {
         }
     }
 
+    /// Others may put something in the place of a folder on the way as soon as it is there.
+    func testTheRightsOfNothingElseChangeWhereALinkTakesThePlaceOfAFolderThatIsMade() throws {
+        mkdir(path, 0o755)
+        let (way, target) = (path + "/way", path + "/target")
+        mkdir(target, 0o755)
+        chmod(target, 0o755)
+        // What would be made in it is in the way: nothing is.
+        write([1], to: target + "/cache")
+        let isOver = Atomic(false)
+        let taken = Atomic(0)
+        let other = try ImgdlCore.Thread.start(name: "other") {
+            while !isOver.load(ordering: .relaxed) {
+                guard rmdir(way) == 0 else { continue }
+                symlink(target, way)
+                taken.wrappingAdd(1, ordering: .relaxed)
+            }
+        }
+        let end = MonotonicClock().now().advanced(byMilliseconds: 5_000)
+        while taken.load(ordering: .relaxed) < 2_000, mode(target) == 0o755, MonotonicClock().now() < end {
+            try? Folder(path: way + "/cache").make()
+            unlink(way)
+            removeFolder(way)
+        }
+        isOver.store(true, ordering: .relaxed)
+        other.join()
+        XCTAssertGreaterThan(taken.load(ordering: .relaxed), 0)
+        XCTAssertEqual(mode(target), 0o755)
+    }
+
     private func check(_ folder: String) {
         XCTAssertEqual(mode(folder), 0o700, folder)
         for name in Folder.names(in: folder) {

@@ -41,10 +41,7 @@ extension Folder {
     }
 
     private static func makeFolder(_ path: String) throws(DiskError) {
-        if mkdir(path, 0o700) == 0 {
-            guard chmod(path, 0o700) == 0 else { throw DiskError("set the rights of \(path)") }
-            return
-        }
+        if mkdir(path, 0o700) == 0 { return try setRights(AT_FDCWD, path, InnerPath(path)) }
         let number = errno
         // Such as EROFS of a folder that is there.
         var status = stat()
@@ -69,17 +66,21 @@ extension Folder {
     static func makeNew(_ path: InnerPath) throws(DiskError) {
         try path.reach { (folder, name) throws(DiskError) in
             guard mkdirat(folder, name, 0o700) == 0 else { throw DiskError("make \(path)") }
-            // Something else may have its name by now, whose rights are not changed.
-            let descriptor = store_open_folder(folder, name)
-            guard descriptor >= 0 else { throw DiskError("make \(path)") }
-            defer { close(descriptor) }
-            var status = stat()
-            guard fstat(descriptor, &status) == 0 else { throw DiskError("make \(path)") }
-            if status.st_mode & 0o777 == 0o700 { return }
-            guard chmod("/proc/self/fd/\(descriptor)", 0o700) == 0 else {
-                throw DiskError("set the rights of \(path)")
-            }
+            try setRights(folder, name, path)
         }
+    }
+
+    /// Of one that has just been made. Something else may have its name by now, whose rights are not changed.
+    private static func setRights(
+        _ folder: Int32, _ name: UnsafePointer<CChar>, _ path: InnerPath
+    ) throws(DiskError) {
+        let descriptor = store_open_folder(folder, name)
+        guard descriptor >= 0 else { throw DiskError("make \(path)") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw DiskError("make \(path)") }
+        if status.st_mode & 0o777 == 0o700 { return }
+        guard chmod("/proc/self/fd/\(descriptor)", 0o700) == 0 else { throw DiskError("set the rights of \(path)") }
     }
 
     private static func isFolder(_ path: InnerPath) throws(DiskError) -> Bool {
