@@ -1677,14 +1677,17 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
  * This program then serves it no more, other programs may, and it is removed when the disk allows that while the cache is
  * open. */
 
-/** Removes everything that is stored for url; when there is nothing, that is no error. Answers to requests that were
- *  sent before this call are not stored either, and no request that is made after it shares them. Returns besides:
+/** Removes everything that is stored for url; when there is nothing, that is no error, also on a full disk or in a directory
+ *  that may only be read. Answers to requests that were sent before this call are not stored either (in a directory that this
+ *  program may only read, those of others are), and no request that is made after it shares them. Returns besides:
  *  INVALID_URL, UNSUPPORTED_SCHEME, and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
 
-/** Removes what has not been used or validated for age_s seconds; a use in the future, by a clock that ran ahead, counts as
- *  now, and so does what another program has fetched and not written yet. What it could not remove is not removed later: call
- *  it again. Returns besides: INVALID_ARGUMENT (negative), and why it could not. Since 1.1. */
+/** Removes what has not been used or validated for age_s seconds, in whole seconds: what was used in this second stays, also
+ *  with 0 (imgdl_cache_clear takes all). A use in the future, by a clock that ran ahead, counts as now, and so does what
+ *  another program has fetched and not written yet. When nothing is that old, that is no error, as with imgdl_cache_remove.
+ *  What it could not remove is not removed later: call it again. Returns besides: INVALID_ARGUMENT (negative), and why it
+ *  could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
 
 /** Removes everything. Answers to requests that were sent before this call are not stored either, and no request that is

@@ -27,7 +27,7 @@ extension Cache {
         try checkOpen()
         try checkMayWait()
         remove(key: key)
-        try disk?.writeRemovals()
+        try disk?.writeRemoval(of: key)
     }
 
     /// What was neither used nor validated for so many seconds.

@@ -58,6 +58,7 @@ final class PatienceTests: StoreTestCase {
         try cache.finishBackgroundWork()
         let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN IMMEDIATE")
+        clock.advance(seconds: 10)
         let begun = expectation(description: "the call has begun")
         let calling = try ImgdlCore.Thread.start(name: "calling") {
             begun.fulfill()

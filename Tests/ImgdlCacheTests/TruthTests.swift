@@ -126,6 +126,85 @@ final class TruthTests: StoreTestCase {
         cache.close()
     }
 
+    /// What was asked for before and had no room is in nobody's way, and what was just used stays.
+    func testRemovingWhatIsOldMakesRoomOnAFullDiskThatOwesARemoval() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        let cache = try open()
+        for number in 0..<10 { cache.put("k\(number)", bytes(20_000)) }
+        cache.put("small", bytes(1_000))
+        cache.put("empty", [])
+        try cache.flush()
+        clock.advance(seconds: 100)
+        cache.put("young", bytes(20_000))
+        try cache.flush()
+        let used = try XCTUnwrap(cache.wait("k3")).entry.id
+        fill()
+        XCTAssertEqual(code { try cache.removeAndWait(key: "empty") }, .diskFull, "there is nothing that makes room")
+        cache.use(used)
+        XCTAssertEqual(code { try cache.removeOlder(than: 50) }, .ok)
+        XCTAssertEqual(files.count, 2)
+        for key in ["young", "k3"] { XCTAssertEqual(cache.wait(key)?.bytes.count, 20_000, key) }
+        XCTAssertNil(cache.wait("empty"))
+        XCTAssertEqual(try cache.statistics().entries, 2)
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        cache.put("new", bytes(20_000))
+        try? cache.flush()
+        try cache.flush()
+        cache.close()
+    }
+
+    /// No room is needed for that, and it is no error.
+    func testThereIsNothingToRemoveOnAFullDisk() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        let cache = try open()
+        for number in 0..<5 { cache.put("k\(number)", bytes(20_000)) }
+        cache.put("empty", [])
+        try cache.flush()
+        fill()
+        func check(_ words: String) throws {
+            XCTAssertEqual(code { try cache.removeAndWait(key: "never") }, .ok, words)
+            XCTAssertEqual(code { try cache.removeOlder(than: 50) }, .ok, words)
+            XCTAssertTrue(try XCTUnwrap(cache.disk).withState { $0.changes.bodies("never").isEmpty }, words)
+            XCTAssertEqual(files.count, 5, words)
+        }
+        try check("while nobody knows that it is full")
+        XCTAssertEqual(log.kinds, [], "nothing was written")
+        cache.put("more", bytes(20_000))
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        try check("while it is known to be full")
+        XCTAssertEqual(code { try cache.removeAndWait(key: "empty") }, .diskFull)
+        try check("while another removal waits")
+        XCTAssertEqual(code { try cache.removeAndWait(key: "empty") }, .diskFull, "it is still there")
+        XCTAssertEqual(cache.wait("k1")?.bytes, bytes(20_000))
+        cache.close()
+    }
+
+    /// What is on its way there is not stored after that, by whomever.
+    func testAnAnswerUnderWayIsNotStoredWhereThereIsNothingToRemoveYet() throws {
+        let (cache, other) = (try open(), try open())
+        try cache.flush()
+        try other.flush()
+        let writers = [try XCTUnwrap(cache.write("k", response())), try XCTUnwrap(other.write("k", response()))]
+        try cache.removeAndWait(key: "k")
+        XCTAssertTrue(try XCTUnwrap(cache.disk).withState { $0.changes.isEmpty })
+        for writer in writers {
+            writer.append(slices(bytes(10)))
+            writer.finish(response())
+        }
+        for cache in [cache, other] { try cache.flush() }
+        for cache in [cache, other] { XCTAssertNil(cache.wait("k")) }
+        XCTAssertEqual(files, [])
+        cache.put("k", bytes(10))
+        // It is not written yet, and so the index does not know it.
+        try cache.removeAndWait(key: "k")
+        try cache.flush()
+        XCTAssertNil(other.wait("k"))
+        XCTAssertEqual(files, [])
+        for cache in [cache, other] { cache.close() }
+    }
+
     /// A process that finds the disk full when it opens: what is there is served, and can be cleared.
     func testAFullDiskServesAndIsClearedByWhoOpensItLater() throws {
         try mountSmallDisk()
@@ -167,6 +246,8 @@ final class TruthTests: StoreTestCase {
             XCTAssertEqual(try cache.statistics().entries, 2)
             XCTAssertFalse(try cache.statistics().isWritable)
             XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
+            XCTAssertEqual(code { try cache.removeAndWait(key: "never") }, .ok, "there is nothing to remove")
+            XCTAssertEqual(code { try cache.removeOlder(than: 50) }, .ok, "nothing is that old")
             XCTAssertEqual(codes(cache), [.readOnly, .readOnly, .readOnly, .readOnly])
             XCTAssertNil(cache.wait("a"), "it was removed, as far as this program is concerned")
             cache.close()

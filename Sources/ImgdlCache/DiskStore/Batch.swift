@@ -95,6 +95,19 @@ struct Batch {
         return before - memory
     }
 
+    /// Those of that key, which wait no more: there is nothing to remove. nil: something waits that is stored under it.
+    mutating func dropRemovals(of key: String) -> Batch? {
+        if bodies.contains(where: { $0.key == key }) { return nil }
+        let (all, last) = (items, number)
+        self = Batch()
+        var dropped = Batch()
+        for item in all {
+            if case .removeKey(key) = item.change { dropped.add(item) } else { add(item) }
+        }
+        number = last
+        return dropped
+    }
+
     /// Removals and new headers stay, whatever the disk does: what is removed stays removed. Of several changes of the same
     /// entry or key the last says it all.
     mutating func keepRemovals() {

@@ -12,6 +12,9 @@ extension DiskStore {
     /// the next do: what was to be removed is not served by this program any more, and goes from the disk when it can.
     func writeRemovals() throws(Failure) { try check { $0.writeRemovals() } }
 
+    /// The same of what was stored under the key; where there is nothing it throws nothing.
+    func writeRemoval(of key: String) throws(Failure) { try check { $0.writeRemoval(of: key) } }
+
     func removeOlder(than time: Int64) throws(Failure) { try check { $0.removeAll(usedBefore: time) } }
 
     func clear() throws(Failure) {

@@ -269,7 +269,7 @@ extension DiskWriter {
     }
 
     /// Their memory is to look again.
-    private func tellOthers(_ changes: [IndexChange]) {
+    func tellOthers(_ changes: [IndexChange]) {
         for change in changes {
             switch change {
             case .insert(let body): store.changes.tell(key: body.key)

@@ -53,6 +53,28 @@ extension DiskWriter {
     /// As `writeBatch`, also while the disk does not work: what is removed makes room.
     func writeRemovals() -> Failure? { removeFromIndex() ?? untold }
 
+    /// The same, and nothing is written where nothing is stored: what is on its way there is of before, and not stored either.
+    func writeRemoval(of key: String) -> Failure? {
+        if knows({ (index) throws(DatabaseError) in try index.hasRows(key) }) == false,
+            let dropped = batch.dropRemovals(of: key)
+        {
+            store.withState { state in
+                state.changes.settle(dropped)
+                state.queued -= dropped.memory
+            }
+            tellOthers(dropped.changes)
+            return untold
+        }
+        return writeRemovals()
+    }
+
+    /// What the index says now; nil: that is not to be found out.
+    private func knows(_ ask: (Index) throws(DatabaseError) -> Bool) -> Bool? {
+        if isReadOnly, index?.database.isOutdated ?? true { reopen() }
+        guard let index, !index.database.hasMoved else { return nil }
+        return try? ask(index)
+    }
+
     /// The index knows of it, and the memory of other programs does not.
     private var untold: Failure? {
         if store.changes.reachesOthers { return nil }
@@ -93,14 +115,27 @@ extension DiskWriter {
         do throws(DatabaseError) { try writeWaiting([:], to: index) } catch {}
     }
 
-    /// What was last used before that. Uses are written before, so that what was just used stays.
+    /// What was last used before that. Uses are written before, so that what was just used stays. On a full disk its bodies
+    /// go before anything is written, as do those of what was to be removed before.
     func removeAll(usedBefore time: Int64) -> Failure? {
-        if let failure = writeRemovals() { return failure }
+        if !batch.hasBodies,
+            knows({ (index) throws(DatabaseError) in try !index.oldest(usedBefore: time).isEmpty }) == false
+        {
+            return untold
+        }
+        let used = store.withState { $0.uses }.filter { $0.value >= time }
+        if !hasFailed, let failure = writeBatch(), !hasFailed { return failure }
+        let uses = hasFailed ? used : [:]
         let result = remove(
             freeing: { index in
-                self.removeFiles(of: (try? index?.oldest(usedBefore: time)) ?? [])
+                self.removeBodies(index, clears: true)
+                let old = (try? index?.oldest(usedBefore: time)) ?? []
+                self.removeFiles(of: old.filter { uses[$0] == nil })
             },
-            { (index) throws(DatabaseError) in try self.removeAll(index, .usedBefore(time)) })
+            { (index) throws(DatabaseError) in
+                if !self.batch.isEmpty || !uses.isEmpty { try self.writeWaiting(uses, to: index) }
+                try self.removeAll(index, .usedBefore(time))
+            })
         if result == nil { tryAgain() }
         return result ?? untold
     }

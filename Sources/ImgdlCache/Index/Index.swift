@@ -69,6 +69,14 @@ final class Index {
         return rows
     }
 
+    /// Whether there is anything, damaged or not.
+    func hasRows(_ key: String) throws(DatabaseError) -> Bool {
+        select.bind(1, Checksum.of(key))
+        select.bind(2, key)
+        defer { select.reset() }
+        return try select.step()
+    }
+
     private func row(
         _ statement: Statement, key: String, _ mark: (EntryID) -> ChangeMark = { _ in ChangeMark() }
     ) -> Row? {

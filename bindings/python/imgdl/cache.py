@@ -166,7 +166,8 @@ class Cache:
         check(_native.imgdl_cache_remove(self._open(), _options.text(url, "the URL", Code.INVALID_URL)))
 
     def remove_older(self, age: int) -> None:
-        """What has not been used or validated for `age` seconds."""
+        """What has not been used or validated for `age` seconds, in whole seconds: what was used in this second stays, also
+        with 0 (`clear` takes all)."""
         seconds = _options.unsigned(_options.integer(age, "age"), "age", 63, least=0)
         check(_native.imgdl_cache_remove_older(self._open(), seconds))
 

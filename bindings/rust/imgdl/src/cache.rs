@@ -235,7 +235,8 @@ impl Cache {
         check(unsafe { sys::imgdl_cache_remove(self.raw(), url.as_ptr()) })
     }
 
-    /// Removes what has not been used or validated for so long, in whole seconds.
+    /// Removes what has not been used or validated for so long, in whole seconds: what was used in this second stays, also with
+    /// none (`clear` takes all).
     pub fn remove_older(&self, age: Duration) -> Result<()> {
         // SAFETY: a living handle.
         check(unsafe { sys::imgdl_cache_remove_older(self.raw(), seconds(age)) })
