@@ -1595,7 +1595,8 @@ typedef struct imgdl_cache_config {
     uint32_t struct_size;
     uint32_t reserved;
     const char *directory;      /* made when it is not there, for this user alone. NULL: in memory alone            */
-    uint64_t max_bytes;         /* of what lies on the disk, see Limits; 0 is IMGDL_DEFAULT_CACHE_BYTES             */
+    uint64_t max_bytes;         /* of what lies on the disk, see Limits; 0 is IMGDL_DEFAULT_CACHE_BYTES. Of several */
+                                /* caches of a directory the smallest decides, from the moment it is opened         */
     uint64_t max_memory_bytes;  /* of bodies and headers in memory, where no answer is kept that takes more than    */
                                 /* half of it; 0: none, and without a directory IMGDL_DEFAULT_CACHE_MEMORY_BYTES    */
     uint64_t max_image_bytes;   /* of decoded images; 0: none                                                       */
