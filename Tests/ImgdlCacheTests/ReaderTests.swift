@@ -208,6 +208,7 @@ final class ReaderTests: StoreTestCase {
         let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN IMMEDIATE")
         for id in ids { cache.update(id, response([HeaderField("X", long)], at: 200)) }
+        clock.advance(seconds: 10)
         let calls: [@Sendable () throws -> Void] = [
             { try cache.flush() }, { try cache.removeAndWait(key: "k1") }, { try cache.removeOlder(than: 0) },
             { try cache.clear() },

@@ -39,6 +39,7 @@ final class TruthTests: StoreTestCase {
         let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 5_000)
         try other.execute("BEGIN IMMEDIATE")
         XCTAssertEqual(codes(cache), [.cacheBusy, .cacheBusy, .cacheBusy, .cacheBusy])
+        XCTAssertEqual(code { try cache.removeAndWait(key: "never") }, .cacheBusy, "the other may be storing it now")
         XCTAssertNil(cache.wait("a"), "this program serves it no more")
         XCTAssertNil(cache.wait("b"))
         XCTAssertEqual(try other.integer("SELECT count(*) FROM entries"), 2, "nothing was done")

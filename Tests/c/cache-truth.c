@@ -33,9 +33,18 @@ static imgdl_status open_cache(const char *directory, int *unwritable, imgdl_cac
     return imgdl_cache_open(&config, cache);
 }
 
-static void check_read_only(imgdl_cache *cache, const char *url)
+/* `other`: something that is stored besides. */
+static void check_read_only(imgdl_cache *cache, const char *url, const char *other)
 {
     CHECK_CODE(imgdl_cache_remove(cache, url), IMGDL_ERROR_READ_ONLY);
+    CHECK_CODE(imgdl_cache_remove(cache, "http://images.invalid/never"), IMGDL_OK);
+    CHECK_CODE(imgdl_cache_remove_older(cache, 3600), IMGDL_OK);
+    /* What was used in this second stays. */
+    imgdl_cache_entry entry;
+    imgdl_cache_entry_init(&entry, sizeof entry);
+    REQUIRE_OK(imgdl_cache_query(cache, other, &entry));
+    while (time(NULL) <= entry.used_s)
+        usleep(10000);
     CHECK_CODE(imgdl_cache_remove_older(cache, 0), IMGDL_ERROR_READ_ONLY);
     CHECK_CODE(imgdl_cache_clear(cache), IMGDL_ERROR_READ_ONLY);
     CHECK_CODE(imgdl_cache_flush(cache), IMGDL_ERROR_READ_ONLY);
@@ -125,10 +134,12 @@ TEST("READ_ONLY: a disk that is mounted so serves what it has")
 {
     char *directory = new_folder();
     const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
+    const char *other = at_origin("/pictures/tiny.png?" FRESH "&n=%d", (int)getpid());
     int unwritable = 0;
     imgdl_cache *cache = NULL;
     REQUIRE_OK(open_cache(directory, &unwritable, &cache));
     store(cache, url);
+    store(cache, other);
     imgdl_cache_release(cache);
     if (mount(directory, directory, NULL, MS_BIND, NULL) != 0)
         harness_skip("this machine cannot mount a file system");
@@ -138,7 +149,7 @@ TEST("READ_ONLY: a disk that is mounted so serves what it has")
     CHECK_NUMBER(ask(downloader, url, IMGDL_CACHE_ONLY, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
     CHECK_NUMBER(unwritable, 1);
-    check_read_only(cache, url);
+    check_read_only(cache, url, other);
     imgdl_cache_release(cache);
     REQUIRE(umount(directory) == 0);
     free(directory);

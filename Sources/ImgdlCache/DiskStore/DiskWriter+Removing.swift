@@ -55,24 +55,37 @@ extension DiskWriter {
 
     /// The same, and nothing is written where nothing is stored: what is on its way there is of before, and not stored either.
     func writeRemoval(of key: String) -> Failure? {
-        if knows({ (index) throws(DatabaseError) in try index.hasRows(key) }) == false,
-            let dropped = batch.dropRemovals(of: key)
-        {
-            store.withState { state in
-                state.changes.settle(dropped)
-                state.queued -= dropped.memory
-            }
-            tellOthers(dropped.changes)
-            return untold
+        guard hasNothing(key), let dropped = batch.dropRemovals(of: key) else { return writeRemovals() }
+        store.withState { state in
+            state.changes.settle(dropped)
+            state.queued -= dropped.memory
         }
-        return writeRemovals()
+        tellOthers(dropped.changes)
+        return untold
     }
 
-    /// What the index says now; nil: that is not to be found out.
-    private func knows(_ ask: (Index) throws(DatabaseError) -> Bool) -> Bool? {
+    /// The index has nothing under the key, nor does a transaction that another program has begun before the removal was
+    /// announced. False also where that cannot be found out.
+    private func hasNothing(_ key: String) -> Bool {
+        guard let index = indexToLookAt() else { return false }
+        do throws(DatabaseError) {
+            if isReadOnly { return try !index.hasRows(key) }
+            return try change(index, .changing) { (_) throws(DatabaseError) in try !index.hasRows(key) }
+        } catch {
+            return false
+        }
+    }
+
+    private func hasNothing(usedBefore time: Int64) -> Bool {
+        guard !batch.hasBodies, let index = indexToLookAt() else { return false }
+        do throws(DatabaseError) { return try index.oldest(usedBefore: time).isEmpty } catch { return false }
+    }
+
+    /// Also one that can only be read.
+    private func indexToLookAt() -> Index? {
         if isReadOnly, index?.database.isOutdated ?? true { reopen() }
         guard let index, !index.database.hasMoved else { return nil }
-        return try? ask(index)
+        return index
     }
 
     /// The index knows of it, and the memory of other programs does not.
@@ -118,11 +131,7 @@ extension DiskWriter {
     /// What was last used before that. Uses are written before, so that what was just used stays. On a full disk its bodies
     /// go before anything is written, as do those of what was to be removed before.
     func removeAll(usedBefore time: Int64) -> Failure? {
-        if !batch.hasBodies,
-            knows({ (index) throws(DatabaseError) in try !index.oldest(usedBefore: time).isEmpty }) == false
-        {
-            return untold
-        }
+        if hasNothing(usedBefore: time) { return untold }
         let used = store.withState { $0.uses }.filter { $0.value >= time }
         if !hasFailed, let failure = writeBatch(), !hasFailed { return failure }
         let uses = hasFailed ? used : [:]
