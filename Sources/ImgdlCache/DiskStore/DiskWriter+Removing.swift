@@ -131,7 +131,11 @@ extension DiskWriter {
     /// What was last used before that. Uses are written before, so that what was just used stays. On a full disk its bodies
     /// go before anything is written, as do those of what was to be removed before.
     func removeAll(usedBefore time: Int64) -> Failure? {
-        if hasNothing(usedBefore: time) { return untold }
+        if hasNothing(usedBefore: time) {
+            // Uses in the future count as now from now on. Where that has no room the next call finds them.
+            if let index { try? boundUses(index) }
+            return untold
+        }
         let used = store.withState { $0.uses }.filter { $0.value >= time }
         if !hasFailed, let failure = writeBatch(), !hasFailed { return failure }
         let uses = hasFailed ? used : [:]
