@@ -1526,7 +1526,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            IMGDL_CACHE_ONLY. Responses with must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what
  *            has no-cache is stale from the moment on that it was made or validated. max_stale_ms bounds all of them.
  * Background Validations after a stale answer (stale-while-revalidate) are nobody's: each has 30 s, and ends as soon as a
- *            request waits for the place that it takes.
+ *            request waits for the place that it takes. Each has the timeouts, max_body_bytes, accepted_statuses and
+ *            accepted_types of the request that was answered, of several that shared a transfer those of the first: what that
+ *            would not take is not stored, and what is stored stays as it is.
  * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
  *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
  *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and

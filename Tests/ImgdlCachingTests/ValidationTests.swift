@@ -297,6 +297,42 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(network.count, 3)
     }
 
+    /// What the request would not take does not replace what is stored, and no more of a body comes than it takes.
+    func testABackgroundValidationTakesWhatItsRequestTakes() throws {
+        let lasting = [("Cache-Control", "max-age=600")]
+        let html = lasting + [("Content-Type", "text/html")]
+        let refused: [(String, Reply)] = [
+            ("404", Reply(404, lasting, [1])), ("410", Reply(410, [], [1])), ("500", Reply(500, lasting, [1])),
+            ("type", Reply(200, html, [1])), ("length", Reply(200, lasting, Array(repeating: 1, count: 4000))),
+            ("body", Reply(200, lasting, Array(repeating: 1, count: 4000)).withoutLength()),
+        ]
+        func picture(_ name: String) throws -> Ended {
+            try get("/" + name) {
+                $0.validation.contentTypes = ["image/*"]
+                $0.maximumBodyBytes = 3000
+            }
+        }
+        for (name, reply) in refused {
+            let type = [("Content-Type", "image/png")]
+            serve("\"1\"", [("Cache-Control", "max-age=60, stale-while-revalidate=600")] + type)
+            _ = try picture(name)
+            clock.pass(seconds: 100)
+            let before = network.count
+            network.answers { _ in reply }
+            XCTAssertEqual(try picture(name).outcome, .stale, name)
+            _ = try get("/nothing", .only)
+            XCTAssertEqual(network.count, before + 1, name)
+            let after = try picture(name)
+            XCTAssertEqual(after.outcome, .stale, name)
+            XCTAssertEqual(after.bytes, bytes, name)
+            _ = try get("/nothing", .only)
+            serve("\"2\"", [("Cache-Control", "max-age=60")] + type, [1, 2])
+            _ = try picture(name)
+            _ = try get("/nothing", .only)
+            XCTAssertEqual(try picture(name).bytes, [1, 2], name)
+        }
+    }
+
     func testABackgroundTransferHoldsUpNoShutdown() throws {
         serve("\"1\"", [("Cache-Control", "max-age=60, stale-while-revalidate=600")])
         _ = try get("/a")

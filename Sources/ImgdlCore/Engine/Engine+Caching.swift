@@ -113,8 +113,10 @@ extension Engine {
             exchange.images?.areOf(found: found.entry)
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
+            // Who has the answer may end with it.
+            let asked = revalidated == nil ? nil : downloads.firstOptions(id)
             play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
-            if revalidated != nil { revalidate(id, transfer, now) }
+            if let asked { revalidate(id, transfer, asked, now) }
             return
         case (.answerPart(_, let head, let outcome, let range), let found?):
             store?.use(found.entry.id)
@@ -277,7 +279,9 @@ extension Engine {
     /// RFC 5861 section 3: what was stale is validated while nobody waits for it.
     ///
     /// As whom the exchange asks: what was dropped on the way to another origin is not sent there now.
-    private func revalidate(_ id: TransferID, _ transfer: ActiveTransfer, _ now: Instant) {
+    private func revalidate(
+        _ id: TransferID, _ transfer: ActiveTransfer, _ options: SubscriberOptions, _ now: Instant
+    ) {
         let asked = hopRequest(id, transfer)
         let request = TransferRequest(
             url: asked.url, method: asked.method, fields: asked.fields, body: asked.body, identity: asked.identity,
@@ -285,7 +289,7 @@ extension Engine {
         let withCookies = withCookies(request)
         partFromOtherCookies(withCookies)
         partFromOutdated(withCookies)
-        guard let revalidation = downloads.revalidate(withCookies, now) else { return }
+        guard let revalidation = downloads.revalidate(withCookies, options, now) else { return }
         beginMeasurement(revalidation)
     }
 }

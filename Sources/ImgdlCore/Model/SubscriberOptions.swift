@@ -35,6 +35,8 @@ package struct SubscriberOptions: Sendable {
     package var wantsBody = false
     /// How to decode; nil for not at all.
     package var decode: DecodeOptions? = DecodeOptions()
+    /// It decodes nothing, and takes no body that could not be decoded: a later request is to have it as a picture.
+    package var isForPicture = false
     /// A failure brings the pixels that could be had (features B5).
     package var salvages = false
     /// Any HTTP status is a success.

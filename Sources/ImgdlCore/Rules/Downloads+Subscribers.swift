@@ -185,7 +185,8 @@ extension Downloads {
             outcome = .failure(failure, salvaged: salvaged)
         }
         if case .failure(let failure, _) = outcome, transfers[id].subscriberCount == 1 { observeStop(id, failure) }
-        remember(id, ended.$options, outcome, now)
+        // A request may still have what is stored, whatever came of its validation.
+        if !ended.isInternal { remember(id, ended.$options, outcome, now) }
         actions.append(.end(subscriber, outcome))
 
         let before = transfers[id].priority

@@ -4,12 +4,14 @@
 /// then is kept as of one that is cancelled.
 extension Downloads {
     /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
-    /// told.
-    package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
+    /// told. `asked`: how the request was made that has had the stale answer. What it would not take is not stored.
+    package mutating func revalidate(_ request: TransferRequest, _ asked: SubscriberOptions, _ now: Instant)
+        -> TransferID?
+    {
         guard !isShared(request) else { return nil }
         let id = insert(request)
         offer(id)
-        joinInternally(id, timeout: limits.unattendedTimeout)
+        joinInternally(id, asked.unattended(within: limits.unattendedTimeout))
         if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
         startWaiting(now)
         return id
@@ -24,17 +26,18 @@ extension Downloads {
             let firstByte = transfers[id].firstByteNanoseconds
         else { return }
         let timeout = ResumeRules.finishTimeout(firstByteNanoseconds: firstByte)
-        start(joinInternally(id, timeout: min(timeout, limits.unattendedTimeout)), now)
+        let options = subscribers[subscriber].options.unattended(within: min(timeout, limits.unattendedTimeout))
+        start(joinInternally(id, options), now)
     }
 
-    /// `timeout`: milliseconds from when it leaves the queue, or from its `start`.
+    /// How the first of its subscribers has asked, who stands for all of them.
+    package func firstOptions(_ id: TransferID) -> SubscriberOptions? {
+        guard transfers.contains(id) else { return nil }
+        return firstSubscriber(of: id).map { subscribers[$0].options }
+    }
+
     @discardableResult
-    private mutating func joinInternally(_ id: TransferID, timeout: Int64) -> SubscriberID {
-        var options = SubscriberOptions()
-        options.priority = .low
-        options.decode = nil
-        options.acceptsAnyStatus = true
-        options.totalTimeout = timeout
+    private mutating func joinInternally(_ id: TransferID, _ options: SubscriberOptions) -> SubscriberID {
         let subscriber = join(id, Boxed(wrappedValue: options))
         subscribers[subscriber].isInternal = true
         transfers[id].internalCount += 1
@@ -89,5 +92,23 @@ extension Downloads {
         forEachSubscriber(id) { $0.end($1, .failure(failure), now) }
         // Its memory is for what runs before it is for what waits.
         if hasRoom { relieve(now) }
+    }
+}
+
+extension SubscriberOptions {
+    /// Of a transfer that nobody waits for: it takes what this subscriber would take, and no more of it. `timeout`:
+    /// milliseconds from when it leaves the queue, or from its `start`.
+    func unattended(within timeout: Int64) -> SubscriberOptions {
+        var options = SubscriberOptions()
+        options.priority = .low
+        options.decode = nil
+        options.isForPicture = isForPicture || decode != nil
+        options.acceptsAnyStatus = acceptsAnyStatus
+        options.validation = validation
+        options.maximumBodyBytes = maximumBodyBytes
+        options.connectTimeout = connectTimeout
+        options.idleTimeout = idleTimeout
+        options.totalTimeout = totalTimeout > 0 ? min(totalTimeout, timeout) : timeout
+        return options
     }
 }

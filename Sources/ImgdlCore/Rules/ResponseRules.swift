@@ -12,7 +12,7 @@ package enum ResponseRules {
         if !accepts(status, options, request: request) {
             return failure(status: status, request: request, withholdsBasic: withholdsBasic)
         }
-        if let coding, options.decode != nil {
+        if let coding, options.decode != nil || options.isForPicture {
             let shown = String(coding.prefix(40))
             return Failure(
                 .contentEncoding, "the body has the coding “\(shown)”, which cannot be undone", status: status)

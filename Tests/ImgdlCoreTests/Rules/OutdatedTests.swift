@@ -114,12 +114,12 @@ final class OutdatedTests: XCTestCase {
     func testValidationsInTheBackground() throws {
         var play = Play()
         let request = TransferRequest(url: url)
-        let first = try XCTUnwrap(play.downloads.revalidate(request, play.now))
+        let first = try XCTUnwrap(play.downloads.revalidate(request, SubscriberOptions(), play.now))
         play.downloads.asked(first, at: 0)
         part(&play, [b: 1])
-        XCTAssertNil(play.downloads.revalidate(request, play.now))
+        XCTAssertNil(play.downloads.revalidate(request, SubscriberOptions(), play.now))
         part(&play, [url: 1])
-        XCTAssertNotNil(play.downloads.revalidate(request, play.now))
+        XCTAssertNotNil(play.downloads.revalidate(request, SubscriberOptions(), play.now))
     }
 
     func testFailuresOfBefore() {

@@ -260,7 +260,7 @@ struct RandomPlay: ~Copyable {
             url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
             cacheMode: downloads.hasStore ? .refresh : .off)
         partFromOutdated(request)
-        let id = downloads.revalidate(request, witness.now)
+        let id = downloads.revalidate(request, SubscriberOptions(), witness.now)
         if let id, downloads.contains(id) {
             latest[request] = id
             everyTransfer.append(id)

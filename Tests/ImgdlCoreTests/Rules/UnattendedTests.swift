@@ -10,7 +10,7 @@ final class UnattendedTests: XCTestCase {
 
     /// Under way, with bytes of its body.
     private func revalidate(_ play: inout Play, _ path: String) throws -> TransferID {
-        let id = try XCTUnwrap(play.downloads.revalidate(request(path), play.now))
+        let id = try XCTUnwrap(play.downloads.revalidate(request(path), SubscriberOptions(), play.now))
         play.receive(id, 1)
         return id
     }
@@ -27,6 +27,62 @@ final class UnattendedTests: XCTestCase {
         play.pass(1_000)
         XCTAssertEqual(play.take().prefix(2).last, .stop(id))
         play.expectEmpty()
+    }
+
+    /// What who has had the stale answer would not take is not stored, and it has no more of a body, and no more time.
+    func testItHasTheLimitsOfTheRequestThatWasAnswered() throws {
+        var asked = SubscriberOptions()
+        asked.maximumBodyBytes = 100
+        asked.idleTimeout = 500
+        asked.totalTimeout = 2_000
+        asked.validation.contentTypes = ["image/*"]
+        func begin(_ play: inout Play) throws -> TransferID {
+            let id = try XCTUnwrap(play.downloads.revalidate(request("1"), asked, play.now))
+            play.connected(id)
+            return id
+        }
+        func head(_ play: inout Play, _ id: TransferID, _ status: Int32, _ type: String, length: Int64?) {
+            _ = play.downloads.headReceived(
+                id,
+                ResponseHead(
+                    status: status, httpVersion: 11, fields: [HeaderField("Content-Type", type)],
+                    contentLength: length, isEncoded: false), location: nil, play.now)
+        }
+        for (status, type) in [(404, "image/png"), (500, "image/png"), (200, "text/html")] as [(Int32, String)] {
+            var play = Play()
+            let id = try begin(&play)
+            head(&play, id, status, type, length: 10)
+            XCTAssertEqual(play.downloads.disposition(id), .discard, "\(status) \(type)")
+            play.finished(id)
+            play.expectEmpty()
+        }
+        var announced = Play()
+        head(&announced, try begin(&announced), 200, "image/png", length: 101)
+        announced.expectEmpty()
+        var unknown = Play()
+        let large = try begin(&unknown)
+        head(&unknown, large, 200, "image/png", length: nil)
+        unknown.body(large, 100)
+        XCTAssertTrue(unknown.downloads.contains(large))
+        unknown.body(large, 1)
+        unknown.expectEmpty()
+        var silent = Play()
+        let idle = try begin(&silent)
+        silent.pass(499)
+        XCTAssertTrue(silent.downloads.contains(idle))
+        silent.pass(1)
+        silent.expectEmpty()
+        var slow = Play()
+        let late = try begin(&slow)
+        head(&slow, late, 200, "image/png", length: nil)
+        for _ in 1...4 {
+            slow.body(late, 1)
+            XCTAssertTrue(slow.downloads.contains(late))
+            slow.pass(499)
+        }
+        slow.body(late, 1)
+        slow.pass(4)
+        slow.expectEmpty()
     }
 
     func testItGivesWayToWhoComes() throws {
@@ -84,7 +140,7 @@ final class UnattendedTests: XCTestCase {
         var play = Play(width: 1)
         let running = play.submit("1")
         play.receive(running.transfer, 1)
-        let id = try XCTUnwrap(play.downloads.revalidate(request("2"), play.now))
+        let id = try XCTUnwrap(play.downloads.revalidate(request("2"), SubscriberOptions(), play.now))
         let low = play.submit("3", .priority(.low))
         play.skip()
         play.pass(20_000)
@@ -98,7 +154,7 @@ final class UnattendedTests: XCTestCase {
     func testWhatNobodyWaitsForDoesNotGiveWayToItsLike() throws {
         var play = Play(width: 1)
         let first = try revalidate(&play, "1")
-        let second = try XCTUnwrap(play.downloads.revalidate(request("2"), play.now))
+        let second = try XCTUnwrap(play.downloads.revalidate(request("2"), SubscriberOptions(), play.now))
         XCTAssertEqual(play.takeStarts(), [first])
         play.finished(first)
         XCTAssertEqual(play.takeStarts(), [second])
@@ -108,7 +164,7 @@ final class UnattendedTests: XCTestCase {
     func testOneThatIsJoinedInTheQueueTakesThePlaceOfAnother() throws {
         var play = Play(width: 1)
         let first = try revalidate(&play, "1")
-        let second = try XCTUnwrap(play.downloads.revalidate(request("2"), play.now))
+        let second = try XCTUnwrap(play.downloads.revalidate(request("2"), SubscriberOptions(), play.now))
         play.skip()
         XCTAssertEqual(play.submit("2").transfer, second)
         XCTAssertEqual(play.take().suffix(3), [.stop(first), .forget(first), .start(second)])
@@ -152,7 +208,7 @@ final class UnattendedTests: XCTestCase {
         play.downloads.setMaximumConcurrent(1, play.now)
         play.downloads.enterBackground(grace: nil, play.now)
         play.skip()
-        let id = try XCTUnwrap(play.downloads.revalidate(request("3"), play.now))
+        let id = try XCTUnwrap(play.downloads.revalidate(request("3"), SubscriberOptions(), play.now))
         play.downloads.enterForeground(play.now)
         XCTAssertEqual(play.take(), [.setPaused(a.transfer, false)])
         XCTAssertTrue(play.downloads.contains(id), "it waits")
