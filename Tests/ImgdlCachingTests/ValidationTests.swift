@@ -333,6 +333,52 @@ final class ValidationTests: CachingTestCase {
         }
     }
 
+    func testAStaleAnswerToARangeAHeadOrAConditionIsValidated() throws {
+        let window = [("Cache-Control", "max-age=60, stale-while-revalidate=600")]
+        let part = [HeaderField("Range", "bytes=0-9")]
+        let condition = [HeaderField("If-None-Match", "\"1\"")]
+        for (path, method, fields) in [
+            ("/range", "GET", part), ("/head", "HEAD", []), ("/condition", "GET", condition),
+        ] {
+            serve("\"1\"", window)
+            _ = try get(path)
+            clock.pass(seconds: 100)
+            serve("\"2\"", window, [1, 2])
+            let before = network.count
+            let stale = try get(path, method: method, fields: fields)
+            XCTAssertEqual(stale.code, path == "/condition" ? .notModified : .ok, path)
+            let background = try network.exchange(before)
+            XCTAssertEqual(background.request.method, "GET", path)
+            XCTAssertNil(background.field("Range"), path)
+            XCTAssertEqual(background.field("If-None-Match"), "\"1\"", path)
+            _ = try get("/nothing", .only)
+            let whole = try get(path)
+            XCTAssertEqual(whole.outcome, .hit, path)
+            XCTAssertEqual(whole.bytes, [1, 2], path)
+            XCTAssertEqual(network.count, before + 1, path)
+        }
+    }
+
+    /// The whole may be much more than anybody wants.
+    func testAPartThatIsStoredAloneIsValidatedAsSuch() throws {
+        let range = [HeaderField("Range", "bytes=100-199")]
+        let fields = [
+            ("Cache-Control", "max-age=60, stale-while-revalidate=600"), ("ETag", "\"1\""),
+            ("Content-Range", "bytes 100-199/2500"),
+        ]
+        network.answers { [bytes] _ in Reply(206, fields, Array(bytes[100..<200])) }
+        _ = try get("/a", fields: range)
+        clock.pass(seconds: 100)
+        XCTAssertEqual(try get("/a", fields: range).outcome, .stale)
+        let background = try network.exchange(1)
+        XCTAssertEqual(background.field("Range"), "bytes=100-199")
+        _ = try get("/nothing", .only)
+        let fresh = try get("/a", fields: range)
+        XCTAssertEqual(fresh.outcome, .hit)
+        XCTAssertEqual(fresh.bytes, Array(bytes[100..<200]))
+        XCTAssertEqual(network.count, 2)
+    }
+
     func testABackgroundTransferHoldsUpNoShutdown() throws {
         serve("\"1\"", [("Cache-Control", "max-age=60, stale-while-revalidate=600")])
         _ = try get("/a")

@@ -327,7 +327,7 @@ final class CacheChoice: @unchecked Sendable {
             let whole = entries.firstIndex { $0.response.extent == .whole && isForAsker($0) }
             return whole.map { snapshot($0) } ?? .nothing
         case .answer(let index, _, _, _): return .entry(index, withBody: needsBody)
-        case .answerPart(let index, _, _, let range): return .entry(index, withBody: needsBody && range != nil)
+        case .answerPart(let index, _, _, let range, _): return .entry(index, withBody: needsBody && range != nil)
         case .validate(let index, _, _): return compares ? snapshot(index) : .entry(index, withBody: false)
         case .resume(let index, _): return .entry(index, withBody: !isQueued)
         }

@@ -116,12 +116,15 @@ extension Engine {
             // Who has the answer may end with it.
             let asked = revalidated == nil ? nil : downloads.firstOptions(id)
             play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
-            if let asked { revalidate(id, transfer, asked, now) }
+            if let asked, let revalidated { revalidate(id, transfer, revalidated, asked, now) }
             return
-        case (.answerPart(_, let head, let outcome, let range), let found?):
+        case (.answerPart(_, let head, let outcome, let range, let revalidated), let found?):
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
-            return play(id, number, head, range.map { found.body.part($0) } ?? [], now)
+            let asked = revalidated == nil ? nil : downloads.firstOptions(id)
+            play(id, number, head, range.map { found.body.part($0) } ?? [], now)
+            if let asked, let revalidated { revalidate(id, transfer, revalidated, asked, now) }
+            return
         case (.validate(_, let adding, let stale), let found?):
             exchange.plan = .validate(found.entry, stale)
             exchange.added = adding
@@ -280,16 +283,17 @@ extension Engine {
     ///
     /// As whom the exchange asks: what was dropped on the way to another origin is not sent there now.
     private func revalidate(
-        _ id: TransferID, _ transfer: ActiveTransfer, _ options: SubscriberOptions, _ now: Instant
+        _ id: TransferID, _ transfer: ActiveTransfer, _ fields: [HeaderField], _ asked: SubscriberOptions,
+        _ now: Instant
     ) {
-        let asked = hopRequest(id, transfer)
+        let hop = hopRequest(id, transfer)
         let request = TransferRequest(
-            url: asked.url, method: asked.method, fields: asked.fields, body: asked.body, identity: asked.identity,
-            followsRedirects: false, cacheMode: .refresh)
+            url: hop.url, fields: fields, body: hop.body, identity: hop.identity, followsRedirects: false,
+            cacheMode: .refresh)
         let withCookies = withCookies(request)
         partFromOtherCookies(withCookies)
         partFromOutdated(withCookies)
-        guard let revalidation = downloads.revalidate(withCookies, options, now) else { return }
+        guard let revalidation = downloads.revalidate(withCookies, asked, now) else { return }
         beginMeasurement(revalidation)
     }
 }

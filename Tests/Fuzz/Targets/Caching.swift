@@ -81,7 +81,7 @@ private func check(_ request: CacheRequest, _ stored: [StoredResponse], wallTime
     case .answer(let index, let head, _, _):
         try require(stored.indices.contains(index), "no such response")
         try checkAge(head)
-    case .answerPart(_, let head, _, let range):
+    case .answerPart(_, let head, _, let range, _):
         try require(range.map { $0.lowerBound >= 0 && $0.upperBound <= 100 && !$0.isEmpty } ?? true, "\(range as Any)")
         try require(head.status == (range == nil ? head.status : 206), "a part with status \(head.status)")
         try checkAge(head)

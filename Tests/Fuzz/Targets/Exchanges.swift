@@ -92,7 +92,7 @@ private final class Client {
             for index in entries.indices where !entries[index].response.isSound { isSound = false }
             decision = CacheRules.decide(CacheQuestion(request), copy entries, wallTime: wallTime)
             switch decision {
-            case .answer(let index, _, _, _), .answerPart(let index, _, _, _), .resume(let index, _),
+            case .answer(let index, _, _, _), .answerPart(let index, _, _, _, _), .resume(let index, _),
                 .validate(let index, _, _):
                 return .entry(index, withBody: true)
             case .forward, .unavailable: return .nothing
@@ -107,7 +107,7 @@ private final class Client {
     ) throws {
         switch (decision, found) {
         case (.answer(_, let head, _, _), let found?): try check(head, found, nil)
-        case (.answerPart(_, let head, _, let range), let found?): try check(head, found, range)
+        case (.answerPart(_, let head, _, let range, _), let found?): try check(head, found, range)
         case (.validate(_, _, let stale), let found?):
             _ = CacheRules.mayUse(
                 found.entry.response, stale: stale, insteadOf: exchange.status, wallTime: clock.seconds)

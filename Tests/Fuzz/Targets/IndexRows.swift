@@ -21,7 +21,7 @@ func fuzzIndexRow(_ bytes: UnsafeRawBufferPointer) throws {
                 let question = CacheQuestion(
                     CacheRequest(method: "GET", fields: fields, mode: mode, context: StoredContext.blank))
                 let decision = CacheRules.decide(question, [entry], wallTime: 1_800_000_000)
-                guard case .answerPart(_, _, _, let found?) = decision else { continue }
+                guard case .answerPart(_, _, _, let found?, _) = decision else { continue }
                 try require(
                     found.lowerBound >= 0 && found.upperBound <= response.bodyLength, "\(found) of \(response)")
             }

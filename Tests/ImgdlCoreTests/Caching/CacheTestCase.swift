@@ -96,18 +96,20 @@ extension CacheDecision {
         }
     }
     var revalidates: [HeaderField]? {
-        if case .answer(_, _, .stale, let fields) = self { return fields }
-        return nil
+        switch self {
+        case .answer(_, _, .stale, let fields), .answerPart(_, _, .stale, _, let fields): fields
+        default: nil
+        }
     }
     var head: ResponseHead? {
         switch self {
-        case .answer(_, let head, _, _), .answerPart(_, let head, _, _): head
+        case .answer(_, let head, _, _), .answerPart(_, let head, _, _, _): head
         default: nil
         }
     }
     var index: Int? {
         switch self {
-        case .answer(let index, _, _, _), .answerPart(let index, _, _, _), .validate(let index, _, _),
+        case .answer(let index, _, _, _), .answerPart(let index, _, _, _, _), .validate(let index, _, _),
             .resume(let index, _):
             index
         default: nil
@@ -118,12 +120,12 @@ extension CacheDecision {
         return nil
     }
     var range: Range<Int64>? {
-        if case .answerPart(_, _, _, let range) = self { return range }
+        if case .answerPart(_, _, _, let range, _) = self { return range }
         return nil
     }
     /// 304, from the store.
     var isNotModified: Bool {
-        if case .answerPart(_, let head, _, nil) = self { return head.status == 304 }
+        if case .answerPart(_, let head, _, nil, _) = self { return head.status == 304 }
         return false
     }
 }

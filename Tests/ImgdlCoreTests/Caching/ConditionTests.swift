@@ -131,7 +131,7 @@ final class ConditionTests: CacheTestCase {
         }
         for text in ["bytes=11-", "bytes=99-100", "bytes=-0", "bytes=9223372036854775807-"] {
             let result = decision(cached([("Content-Length", "11")]), with: [("Range", text)])
-            guard case .answerPart(0, let head, .hit, nil) = result else { return XCTFail("\(result)") }
+            guard case .answerPart(0, let head, .hit, nil, nil) = result else { return XCTFail("\(result)") }
             XCTAssertEqual(head.status, 416, text)
             XCTAssertEqual(head.fields.first(named: "Content-Range"), "bytes */11")
         }

@@ -37,7 +37,7 @@ final class ReuseTests: CacheTestCase {
     /// request".
     func testHead() {
         let head = decision(cached("max-age=60", [("Content-Length", "100")]), to: request(method: "HEAD"))
-        guard case .answerPart(0, let answer, .hit, nil) = head else { return XCTFail("\(head)") }
+        guard case .answerPart(0, let answer, .hit, nil, nil) = head else { return XCTFail("\(head)") }
         XCTAssertEqual(answer.status, 200)
         XCTAssertEqual(answer.fields.first(named: "Content-Length"), "100")
         let stale = decision(cached("max-age=1"), to: request(method: "HEAD"), after: 5)
@@ -161,7 +161,7 @@ final class ReuseTests: CacheTestCase {
         XCTAssertTrue(decision(entry, after: 9).isHit)
         for seconds: Int64 in [10, 14] {
             let result = decision(entry, after: seconds)
-            XCTAssertEqual(result.revalidates, [HeaderField("If-None-Match", "\"a\"")])
+            XCTAssertEqual(result.revalidates, [])
             XCTAssertEqual(result.head?.fields.first(named: "Age"), "\(seconds)")
         }
         XCTAssertTrue(decision(entry, after: 15).asksServer, "the window has passed")
@@ -170,6 +170,34 @@ final class ReuseTests: CacheTestCase {
         XCTAssertTrue(decision(entry, with: asking("no-cache"), after: 12).asksServer)
         XCTAssertTrue(decision(cached("max-age=1, stale-while-revalidate=x"), after: 2).asksServer)
         XCTAssertEqual(decision(stored(asking("max-age=1, stale-while-revalidate=9")), after: 2).revalidates, [])
+    }
+
+    /// A stale answer to a condition, a range or a HEAD leads to a validation as any does, which asks for the whole; of a
+    /// part that is stored alone it asks for what the request wants.
+    func testStaleWhileRevalidateOfWhatIsNotAskedForAsAWhole() {
+        let directives = "max-age=10, stale-while-revalidate=50"
+        let entry = cached(directives)
+        let own: Fields = [("Accept", "image/png"), ("Accept-Language", "en")]
+        for fields: Fields in [
+            [("Range", "bytes=0-9")], [("range", "bytes=0-9"), ("If-Range", "\"a\"")], [("Range", "bytes=900-")],
+            [("If-None-Match", "\"a\"")], [("If-None-Match", "\"b\"")], [("if-modified-since", date(0))],
+        ] {
+            let result = decision(entry, with: fields + own, after: 20)
+            XCTAssertEqual(result.revalidates?.lines, ["Accept: image/png", "Accept-Language: en"], "\(fields)")
+            XCTAssertNil(decision(entry, with: fields + own, after: 9).revalidates, "\(fields) fresh")
+            let only = decision(entry, with: fields + own + asking("only-if-cached"), after: 20)
+            XCTAssertNotNil(only.head, "\(fields)")
+            XCTAssertNil(only.revalidates, "\(fields) nothing is sent")
+        }
+        let head = decision(entry, to: request(method: "HEAD"), after: 20)
+        XCTAssertEqual(head.revalidates, [])
+        let asked = request([("Range", "bytes=0-99")])
+        let part = stored(
+            asking(directives) + [("ETag", "\"a\""), ("Content-Range", "bytes 0-99/1000")], status: 206, to: asked)
+        let result = decision(
+            part, with: [("Range", "bytes=5-9"), ("If-Range", "\"a\""), ("Accept", "*/*")], after: 20)
+        XCTAssertEqual(result.range, 5..<10)
+        XCTAssertEqual(result.revalidates?.lines, ["Range: bytes=5-9", "Accept: */*"])
     }
 
     /// RFC 5861 section 4, in a response and in a request.

@@ -8,10 +8,10 @@ extension CacheQuestion {
         let isSuccess = ResponseRules.isSuccess(stored.status)
         // Preconditions are passed over where the answer would not be a success anyway (RFC 9110 section 13.2.1).
         if isConditional, isSuccess, isNotModified(stored, freshness, wallTime) {
-            return .answerPart(index: index, head: notModified(head), outcome: outcome, range: nil)
+            return .answerPart(index: index, head: notModified(head), outcome: outcome, range: nil, revalidates: nil)
         }
         guard request.method == "GET" else {
-            return .answerPart(index: index, head: head, outcome: outcome, range: nil)
+            return .answerPart(index: index, head: head, outcome: outcome, range: nil, revalidates: nil)
         }
         if case .part(let held, let total) = stored.extent {
             guard ifRange.map({ isUnchanged($0, freshness, wallTime) }) ?? true,
@@ -48,7 +48,7 @@ extension CacheQuestion {
         let content = range.map { "\(start + $0.lowerBound)-\(start + $0.upperBound - 1)" } ?? "*"
         head.fields.append(HeaderField("Content-Range", "bytes \(content)/\(total.map(String.init) ?? "*")"))
         head.fields.append(HeaderField("Content-Length", String(head.contentLength ?? 0)))
-        return .answerPart(index: index, head: head, outcome: outcome, range: range)
+        return .answerPart(index: index, head: head, outcome: outcome, range: range, revalidates: nil)
     }
 
     /// If-None-Match, and If-Modified-Since only where there is none (section 4.3.2 of RFC 9111, 13.1.3 of RFC 9110).

@@ -52,6 +52,14 @@ package final class CacheQuestion: Sendable {
     }
     var reloading: [HeaderField] { control.isPresent ? [] : [HeaderField("Cache-Control", "no-cache")] }
 
+    /// The fields of a GET that validates what is stored, in place of the request's own. The whole is asked for, whatever part
+    /// or condition the request was about, but where a part alone is stored: then that which the request wants.
+    func revalidating(_ stored: StoredResponse) -> [HeaderField] {
+        var own = ["If-None-Match", "If-Modified-Since", "If-Range"]
+        if case .part = stored.extent {} else { own.append("Range") }
+        return request.fields.filter { field in !own.contains { isNamed(field, $0) } }
+    }
+
     /// Whether the stored response may be used as it is (section 4).
     func use(_ freshness: Freshness, _ wallTime: Int64) -> Use {
         let response = freshness.control

@@ -36,11 +36,13 @@ package enum StaleUse: Equatable, Sendable {
 package enum CacheDecision: Equatable, Sendable {
     /// Ask the server as if there were no cache, with these fields added. `stores`: the answer may be stored.
     case forward(adding: [HeaderField], stores: Bool)
-    /// Answer with it. `head` has Age. `revalidates`: and validate it in the background (RFC 5861 section 3), with
-    /// these fields added.
+    /// Answer with it. `head` has Age. `revalidates`: and validate it in the background (RFC 5861 section 3): ask
+    /// with these fields, and have this decided again.
     case answer(index: Int, head: ResponseHead, outcome: CacheOutcome, revalidates: [HeaderField]?)
     /// Answer the caller's own condition or range without the body, or with this part of it: 304, 206, 416.
-    case answerPart(index: Int, head: ResponseHead, outcome: CacheOutcome, range: Range<Int64>?)
+    /// `revalidates`: as of `answer`.
+    case answerPart(
+        index: Int, head: ResponseHead, outcome: CacheOutcome, range: Range<Int64>?, revalidates: [HeaderField]?)
     /// Ask with these fields added, which may be none; 304: answer with it (RFC 9111 section 4.3). `stale`: whether it
     /// may stand in for an answer, as `CacheRules.mayUse` says.
     case validate(index: Int, adding: [HeaderField], stale: StaleUse)
@@ -48,6 +50,17 @@ package enum CacheDecision: Equatable, Sendable {
     case resume(index: Int, adding: [HeaderField])
     /// only-if-cached, and nothing fits: 504 in RFC 9111 section 5.2.1.7, `notCached` here.
     case unavailable
+
+    /// An answer that is validated in the background.
+    func revalidating(_ fields: [HeaderField]) -> CacheDecision {
+        switch self {
+        case .answer(let index, let head, let outcome, _):
+            .answer(index: index, head: head, outcome: outcome, revalidates: fields)
+        case .answerPart(let index, let head, let outcome, let range, _):
+            .answerPart(index: index, head: head, outcome: outcome, range: range, revalidates: fields)
+        case .forward, .validate, .resume, .unavailable: self
+        }
+    }
 
     /// What is stored answers it, and nobody is asked.
     var isAnswer: Bool {

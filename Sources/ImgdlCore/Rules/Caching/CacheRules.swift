@@ -25,9 +25,8 @@ package enum CacheRules {
             let outcome: CacheOutcome = freshness.staleness(wallTime) == nil ? .hit : .stale
             let answer = question.answer(index, stored.response, freshness, outcome, wallTime)
             guard let answer else { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
-            guard use == .whileRevalidating, case .answer(_, let head, _, _) = answer else { return answer }
-            let fields = question.isOnly ? nil : validators(freshness)
-            return .answer(index: index, head: head, outcome: outcome, revalidates: fields)
+            guard use == .whileRevalidating, !question.isOnly else { return answer }
+            return answer.revalidating(question.revalidating(stored.response))
         }
         if question.isOnly { return .unavailable }
         // The caller's own condition goes to the server as it is: its 304 is the caller's.
