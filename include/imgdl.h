@@ -704,7 +704,8 @@ enum {
     /* Response, hops and messages show URLs with the values of their queries: may be secrets of signed URLs. */
     IMGDL_REQUEST_FULL_URLS = 1u << 9,
     /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
-     * began, ends with IMGDL_ERROR_NOT_MODIFIED. Without effect where the cache is not used. */
+     * began, ends with IMGDL_ERROR_NOT_MODIFIED. It waits for the validation of what is stale, also within
+     * stale-while-revalidate. Without effect where the cache is not used. */
     IMGDL_REQUEST_IGNORE_CACHED = 1u << 10,
     /* Answer a challenge for Basic over http too, where everybody on the way can read the password. Without it such a 401 is
      * the answer; Digest is spoken over http all the same. */

@@ -333,6 +333,33 @@ final class ValidationTests: CachingTestCase {
         }
     }
 
+    func testWhoWantsToHearOfAChangeHearsOfItWithinStaleWhileRevalidate() throws {
+        let window = [("Cache-Control", "max-age=0, stale-while-revalidate=600")]
+        for isPicture in [false, true] {
+            let path = "/\(isPicture)"
+            func ask(ignoresCached: Bool = true) throws -> Ended {
+                try get(path) {
+                    $0.ignoresCached = ignoresCached
+                    $0.decode = isPicture ? DecodeOptions() : nil
+                    $0.wantsBody = !isPicture
+                }
+            }
+            let before = network.count
+            serve("\"1\"", window)
+            _ = try ask(ignoresCached: false)
+            XCTAssertEqual(store.images?.entries("https://a.example" + path).isEmpty, !isPicture)
+            clock.pass(seconds: 100)
+            XCTAssertEqual(try ask().code, .notModified)
+            XCTAssertEqual(network.count, before + 2, "it was asked, and nothing is asked in the background")
+            serve("\"2\"", window, [1, 2])
+            let changed = try ask()
+            XCTAssertEqual(changed.code, .ok)
+            if !isPicture { XCTAssertEqual(changed.bytes, [1, 2]) }
+            XCTAssertEqual(try ask().code, .notModified)
+            XCTAssertEqual(network.count, before + 4)
+        }
+    }
+
     func testAStaleAnswerToARangeAHeadOrAConditionIsValidated() throws {
         let window = [("Cache-Control", "max-age=60, stale-while-revalidate=600")]
         let part = [HeaderField("Range", "bytes=0-9")]

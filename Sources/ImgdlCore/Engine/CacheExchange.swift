@@ -318,7 +318,7 @@ final class CacheChoice: @unchecked Sendable {
     func choose(_ entries: [StoredEntry]) -> StoreChoice {
         wasAsked = true
         self.entries = entries
-        let decided = CacheRules.decide(question, entries, wallTime: wallTime)
+        let decided = CacheRules.decide(question, entries, wallTime: wallTime, wantsChange: compares)
         decision = decided
         isSnapshot = false
         switch decided {

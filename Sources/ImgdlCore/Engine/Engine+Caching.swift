@@ -45,7 +45,8 @@ extension Engine {
     ) -> Bool {
         guard let images = store.images, let wanted = downloads.wantedPictures(id) else { return false }
         let choice = CacheChoice(
-            exchange.question, wallTime: clock.wallTime(), needsBody: false, compares: false, isQueued: true)
+            exchange.question, wallTime: clock.wallTime(), needsBody: false,
+            compares: downloads.comparesWithStored(id), isQueued: true)
         let entries = images.entries(exchange.key)
         guard !entries.isEmpty, case .entry(let index, _) = choice.chooseInMemory(entries),
             case .answer = choice.decision, takePictures(wanted, of: entries[index].id, images, transfer)
@@ -93,7 +94,8 @@ extension Engine {
         }
         // Somebody has come meanwhile who wants more.
         let wantsMore = downloads.needsStoredBody(id) && !choice.needsBody && transfer.pictures.isEmpty
-        if wantsMore || downloads.comparesWithStored(id) && !choice.compares && transfer.pictures.isEmpty {
+        if wantsMore || downloads.comparesWithStored(id) && !choice.compares {
+            transfer.pictures = [:]
             return lookUp(id, number, transfer)
         }
         choice.chooseIfNotAsked()

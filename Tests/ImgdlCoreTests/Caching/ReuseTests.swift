@@ -172,6 +172,22 @@ final class ReuseTests: CacheTestCase {
         XCTAssertEqual(decision(stored(asking("max-age=1, stale-while-revalidate=9")), after: 2).revalidates, [])
     }
 
+    /// Who wants to hear only of a change waits for the server.
+    func testStaleWhileRevalidateIsNotForWhoWantsToHearOfAChange() throws {
+        let entry = try XCTUnwrap(cached("max-age=10, stale-while-revalidate=50"))
+        func decide(_ fields: Fields, after seconds: Int64) -> CacheDecision {
+            CacheRules.decide(
+                CacheQuestion(request(fields)),
+                [StoredEntry(id: EntryID(rawValue: 1), response: entry, mark: ChangeMark())],
+                wallTime: start + seconds, wantsChange: true)
+        }
+        XCTAssertEqual(decide([], after: 20).adding, [HeaderField("If-None-Match", "\"a\"")])
+        XCTAssertTrue(decide([("Range", "bytes=0-9")], after: 20).asksServer)
+        XCTAssertTrue(decide([], after: 9).isHit)
+        XCTAssertTrue(decide(asking("max-stale"), after: 20).isStaleAnswer, "as it has asked")
+        XCTAssertTrue(decide(asking("only-if-cached"), after: 20).isStaleAnswer, "nothing is sent")
+    }
+
     /// A stale answer to a condition, a range or a HEAD leads to a validation as any does, which asks for the whole; of a
     /// part that is stored alone it asks for what the request wants.
     func testStaleWhileRevalidateOfWhatIsNotAskedForAsAWhole() {

@@ -186,7 +186,7 @@ class Downloader:
                           Where an answer came from, `Response.cache_outcome` tells
         max_stale         in place of the downloader's
         ignore_cached     what comes from the cache, or has the bytes that were stored when the request began, is
-                          NOT_MODIFIED
+                          NOT_MODIFIED; what is stale is validated first, also within stale-while-revalidate
         basic_over_http   answer a challenge for Basic over http too, where everybody on the way can read the password
 
         on_started(token)                        the transfer leaves the queue

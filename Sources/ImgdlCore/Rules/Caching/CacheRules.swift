@@ -1,7 +1,10 @@
 /// What RFC 9111 says to a private cache. Pure: times are arguments, in seconds since 1970.
 package enum CacheRules {
-    /// What becomes of a request, given what is stored under its URL.
-    package static func decide(_ question: CacheQuestion, _ stored: [StoredEntry], wallTime: Int64) -> CacheDecision {
+    /// What becomes of a request, given what is stored under its URL. `wantsChange`: somebody wants to hear only of a change,
+    /// which an answer that is validated later would keep from him.
+    package static func decide(
+        _ question: CacheQuestion, _ stored: [StoredEntry], wallTime: Int64, wantsChange: Bool = false
+    ) -> CacheDecision {
         let mode = question.request.mode
         guard mode != .off, question.request.method == "GET" || question.request.method == "HEAD" else {
             return .forward(adding: [], stores: false)
@@ -14,13 +17,15 @@ package enum CacheRules {
             if question.isOnly { return .unavailable }
             return resumed(question, stored) ?? .forward(adding: question.refreshing, stores: true)
         }
-        return decide(question, index, stored[index], freshness, wallTime)
+        return decide(question, index, stored[index], freshness, wallTime, wantsChange: wantsChange)
     }
 
     private static func decide(
-        _ question: CacheQuestion, _ index: Int, _ stored: StoredEntry, _ freshness: Freshness, _ wallTime: Int64
+        _ question: CacheQuestion, _ index: Int, _ stored: StoredEntry, _ freshness: Freshness, _ wallTime: Int64,
+        wantsChange: Bool
     ) -> CacheDecision {
-        let use = question.use(freshness, wallTime)
+        var use = question.use(freshness, wallTime)
+        if use == .whileRevalidating, wantsChange, !question.isOnly { use = .none }
         if use != .none || question.request.mode == .only && question.mayUseUnasked(freshness, wallTime) {
             let outcome: CacheOutcome = freshness.staleness(wallTime) == nil ? .hit : .stale
             let answer = question.answer(index, stored.response, freshness, outcome, wallTime)

@@ -188,7 +188,7 @@ impl Request {
     }
 
     /// Only if it has changed: what comes from the cache, or has the very bytes that were stored when the request began,
-    /// ends with [`Code::NOT_MODIFIED`].
+    /// ends with [`Code::NOT_MODIFIED`]. It waits for the validation of what is stale, also within stale-while-revalidate.
     pub fn ignore_cached(self) -> Request {
         self.with(sys::IMGDL_REQUEST_IGNORE_CACHED)
     }
