@@ -342,6 +342,60 @@ TEST_WITHIN(120, "headers of answers without a body count for max_memory_bytes")
     imgdl_cache_release(cache);
 }
 
+enum { LOCATION = 1800 };
+
+/* The path of one to a picture, which is kept, with a Location of so many bytes. */
+static void write_redirect(char target[LOCATION + 128])
+{
+    int length = snprintf(target, 128, "/redirect?code=301&to=/pictures/tiny.png%%23");
+    memset(target + length, 'x', LOCATION);
+    target[length + LOCATION] = 0;
+}
+
+TEST_WITHIN(120, "kept redirects with long Locations count for max_bytes")
+{
+    on_a_slow_disk();
+    enum { COUNT = UNDER_SANITIZER ? 200 : 600 };
+    char *folder = new_folder();
+    char target[LOCATION + 128];
+    write_redirect(target);
+    imgdl_cache *cache = open_cache(folder, MEGABYTE, 0);
+    struct watch watch;
+    begin_watch(&watch, folder);
+    fill(cache, target, COUNT);
+    imgdl_cache_stats stats = statistics(cache);
+    close_within_a_second(cache);
+    end_watch(&watch);
+    printf("    %llu stored, %.1f MB at most\n", (unsigned long long)stats.stored, (double)watch.most / MEGABYTE);
+    CHECK(stats.bytes > MEGABYTE / 2);
+    CHECK(stats.bytes <= MEGABYTE);
+    CHECK(watch.most <= promised(MEGABYTE, 1, 0));
+    free(folder);
+}
+
+TEST_WITHIN(120, "kept redirects with long Locations count for max_memory_bytes")
+{
+    enum { COUNT = UNDER_SANITIZER ? 200 : 1000 };
+    char target[LOCATION + 128];
+    write_redirect(target);
+    imgdl_cache *cache = open_cache(NULL, 0, MEGABYTE);
+    fill(cache, target, 20);
+    imgdl_cache_stats few = statistics(cache);
+    CHECK(few.memory_bytes > 20 * LOCATION);
+    uint64_t before = bytes_in_memory();
+    fill(cache, target, COUNT);
+    uint64_t after = bytes_in_memory();
+    imgdl_cache_stats stats = statistics(cache);
+    printf("    %llu entries, %.1f MB more\n", (unsigned long long)stats.memory_entries,
+           ((double)after - (double)before) / MEGABYTE);
+    CHECK(stats.memory_entries > 0);
+    CHECK(stats.memory_bytes <= MEGABYTE);
+    CHECK(stats.memory_bytes > MEGABYTE / 2);
+    if (!UNDER_SANITIZER)
+        CHECK(after < before + 20 * MEGABYTE);
+    imgdl_cache_release(cache);
+}
+
 TEST_WITHIN(120, "closing after many small bodies takes less than a second on a slow disk")
 {
     on_a_slow_disk();
