@@ -60,7 +60,8 @@ extension Engine {
                 return nil
             }
         }
-        exchange.outdateKnown(store)
+        // In the background an answer that is not stored leaves what is stored as it is: it answers until it may no longer.
+        if !downloads.isUnattended(id) { exchange.outdateKnown(store) }
         return head
     }
 

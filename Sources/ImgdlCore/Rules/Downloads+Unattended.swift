@@ -45,6 +45,8 @@ extension Downloads {
         return subscriber
     }
 
+    package func isUnattended(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].isUnattended }
+
     /// Nobody is left but those.
     package var hasOnlyInternal: Bool { subscribers.count == internalCount }
 
