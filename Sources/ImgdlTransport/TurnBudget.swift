@@ -32,9 +32,10 @@ struct TurnBudget {
         var instant = Instant(nanoseconds: 0)
         /// Which turn is under way; nil for none.
         var turn: UInt64?
-        /// Of the thread, in nanoseconds: altogether, and in the host's code.
+        /// Of the thread, in nanoseconds: altogether, and what is known to be of no turn: in the host's code, and, while it is
+        /// crowded, between turns.
         var time: Int64 = 0
-        var hostTime: Int64 = 0
+        var otherTime: Int64 = 0
         /// The host's code runs: its time is not known yet.
         var isInHost = false
         /// Bytes of bodies and headers that have come, and `bytesPerLine`.
@@ -59,6 +60,8 @@ struct TurnBudget {
     private var lastInstant: Instant?
     /// Of the limit, in the last second.
     private(set) var spent: Int64 = 0
+    /// Of that, what bytes that come now may still pay for: they are read before they are an answer's. One long interval's.
+    private var payable: Int64 = 0
 
     /// Half of the limit is gone: it is looked at more often, and who wants little goes first.
     var isCrowded: Bool { spent >= Self.limit / 2 }
@@ -76,18 +79,19 @@ struct TurnBudget {
     }
 
     /// Of the time since the last sample, what turns have had that no answer pays for. Between turns the thread does other
-    /// things: no more than has passed since it was looked at is known to be of this one.
+    /// things: no more than has passed since it was looked at can be of this one.
     private mutating func charge(_ sample: Sample, within elapsed: Int64) {
         guard sample.turn != nil, !sample.isInHost else { return }
         if let last {
-            let unpaid = Self.own(last, sample) - Self.paid(last, sample)
-            spent = min(Self.limit, spent + max(0, min(unpaid, elapsed)))
+            let unpaid = max(-min(payable, spent), min(Self.own(last, sample) - Self.paid(last, sample), elapsed))
+            spent = min(Self.limit, spent + unpaid)
+            payable = max(0, min(Self.longInterval, payable + unpaid))
         }
         last = sample
     }
 
     private static func own(_ first: Sample, _ now: Sample) -> Int64 {
-        (now.time - first.time) - (now.hostTime - first.hostTime)
+        (now.time - first.time) - (now.otherTime - first.otherTime)
     }
 
     private static func paid(_ first: Sample, _ now: Sample) -> Int64 {

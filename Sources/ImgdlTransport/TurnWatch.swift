@@ -27,6 +27,11 @@ final class TurnWatch: @unchecked Sendable {
     private let isSampled = Atomic<Bool>(false)
     private let answerBytes = Atomic<Int64>(0)
     private let isCrowdedNow = Atomic<Bool>(false)
+    /// Nanoseconds of the thread outside of turns and outside of the host's code, as far as they were measured.
+    private let timeBetween = Atomic<Int64>(0)
+    // The engine's thread's own:
+    /// What its clock said as the last turn ended, while connections crowd.
+    private var timeAtEnd: Int64?
     // Under the lock:
     private var sockets: Set<Int32> = []
     private var stopped: [Stop] = []
@@ -69,17 +74,29 @@ final class TurnWatch: @unchecked Sendable {
 
     /// A turn. Says which sockets were shut down in it. Always on the same thread.
     func during(_ body: () -> Void) -> [Stop] {
+        if let timeAtEnd {
+            timeBetween.store(timeBetween.load(ordering: .relaxed) &+ ownTime() &- timeAtEnd, ordering: .relaxed)
+        }
         turn.store(turn.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         isUnderWay.store(true, ordering: .sequentiallyConsistent)
         if isAsleep.load(ordering: .sequentiallyConsistent) { start() }
         body()
         isUnderWay.store(false, ordering: .sequentiallyConsistent)
+        // Only then: it is a system call, and as long as little is gone it does not matter whose time it was.
+        timeAtEnd = isCrowded ? ownTime() : nil
         guard isSampled.load(ordering: .sequentiallyConsistent) else { return [] }
         // Not before a shutdown that is under way has ended.
         return lock.withLock {
             defer { stopped = [] }
             return stopped
         }
+    }
+
+    /// Nanoseconds of CPU time of this thread, without the host's code.
+    private func ownTime() -> Int64 {
+        var time = timespec()
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0, let rest = system_thread_rest() else { return 0 }
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec) - system_rest_nanoseconds(rest)
     }
 
     /// Waits for the thread.
@@ -188,15 +205,17 @@ final class TurnWatch: @unchecked Sendable {
         let rest = watched.rest
         system_rest_measure(rest, 1)
         let hostTime = system_rest_nanoseconds(rest)
+        let turn = turn.load(ordering: .relaxed)
+        let timeBetween = timeBetween.load(ordering: .relaxed)
         var isInHost = system_rest_is_under_way(rest) != 0
         var time = timespec()
         guard clock_gettime(watched.clock, &time) == 0 else { return nil }
-        // The three belong together where none has begun or ended meanwhile.
+        // These belong together where no other turn and no call of the host's code has begun or ended meanwhile.
         isInHost = isInHost || system_rest_is_under_way(rest) != 0 || system_rest_nanoseconds(rest) != hostTime
+        guard self.turn.load(ordering: .sequentiallyConsistent) == turn else { return nil }
         return TurnBudget.Sample(
-            instant: instant, turn: turn.load(ordering: .relaxed),
-            time: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec),
-            hostTime: hostTime, isInHost: isInHost, answerBytes: answerBytes.load(ordering: .relaxed))
+            instant: instant, turn: turn, time: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec),
+            otherTime: hostTime &+ timeBetween, isInHost: isInHost, answerBytes: answerBytes.load(ordering: .relaxed))
     }
 
     private func read() -> [Int32: Int64] {

@@ -7,10 +7,10 @@ final class TurnBudgetTests: XCTestCase {
     private typealias Sample = TurnBudget.Sample
 
     private func sample(
-        _ turn: UInt64?, ms: Int64, host: Int64 = 0, isInHost: Bool = false, bytes: Int64 = 0
+        _ turn: UInt64?, ms: Int64, other: Int64 = 0, isInHost: Bool = false, bytes: Int64 = 0
     ) -> Sample {
         Sample(
-            turn: turn, time: ms * 1_000_000, hostTime: host * 1_000_000, isInHost: isInHost, answerBytes: bytes)
+            turn: turn, time: ms * 1_000_000, otherTime: other * 1_000_000, isInHost: isInHost, answerBytes: bytes)
     }
 
     func testATurnThatTakesTooLong() {
@@ -29,7 +29,7 @@ final class TurnBudgetTests: XCTestCase {
                 [.begins, .nothing, .begins]
             ),
             (
-                "the host's time", [sample(1, ms: 0), sample(1, ms: 900, host: 880), sample(1, ms: 940, host: 880)],
+                "the host's time", [sample(1, ms: 0), sample(1, ms: 900, other: 880), sample(1, ms: 940, other: 880)],
                 [.begins, .goesOn, .isSpent]
             ),
             (
@@ -100,6 +100,26 @@ final class TurnBudgetTests: XCTestCase {
         for ms in 1...400 { _ = budget.judge(watched(UInt64(ms / 20), at: Double(8 * ms), bytes: Int64(ms) * 80_000)) }
         XCTAssertEqual(budget.spent, 0)
         XCTAssertFalse(budget.isCrowded)
+    }
+
+    /// They are read first, and then the request hears of them.
+    func testBytesPayForTheTimeBeforeThem() {
+        var budget = TurnBudget()
+        for ms in 0...400 {
+            _ = budget.judge(watched(UInt64(ms / 20), at: Double(ms), bytes: Int64((ms + 1) / 4) * 40_000))
+            XCTAssertLessThanOrEqual(budget.spent, 4_000_000)
+        }
+        XCTAssertLessThanOrEqual(budget.spent, 3_000_000)
+    }
+
+    /// Otherwise the bodies that a server sends between its floods would pay for them.
+    func testBytesPayForNoMoreThanALittleBeforeThem() {
+        var budget = TurnBudget()
+        for ms in 0...40 { _ = budget.judge(watched(UInt64(ms), at: Double(ms))) }
+        let before = budget.spent
+        XCTAssertGreaterThan(before, 30_000_000)
+        for ms in 41...45 { _ = budget.judge(watched(UInt64(ms), at: Double(ms), bytes: Int64(ms - 40) * 1_000_000)) }
+        XCTAssertGreaterThan(budget.spent, before - 9_000_000)
     }
 
     /// Each of them far below what one turn may have.

@@ -40,7 +40,10 @@ final class TurnWatchTests: XCTestCase {
 
     /// Reads in one turn for as long as something comes and `goesOn` says so, at most two seconds of CPU time; on a thread
     /// of the library's. It is told of each piece, and how much CPU time has gone.
-    private func read(_ goesOn: @escaping @Sendable (TurnWatch, Int, Double) -> Bool) throws -> Outcome {
+    private func read(
+        after prepare: @escaping @Sendable (TurnWatch) -> Void = { _ in },
+        _ goesOn: @escaping @Sendable (TurnWatch, Int, Double) -> Bool
+    ) throws -> Outcome {
         let (reader, writer) = try connection()
         let watch = TurnWatch()
         watch.opened(reader)
@@ -50,6 +53,7 @@ final class TurnWatchTests: XCTestCase {
         }
         let outcome = Boxed(Outcome(reader: reader))
         let turn = try ImgdlCore.Thread.start(name: "turn") {
+            prepare(watch)
             let start = Self.cpuMilliseconds()
             let stops = watch.during {
                 var buffer = [UInt8](repeating: 0, count: 4096)
@@ -102,6 +106,27 @@ final class TurnWatchTests: XCTestCase {
         }
         XCTAssertEqual(outcome.stopped, [])
         XCTAssertGreaterThan(outcome.milliseconds, 250)
+    }
+
+    /// A program that starts thousands of downloads keeps the engine busy between turns: no server pays for that.
+    func testTimeBetweenTurnsDoesNotCount() throws {
+        let work = { @Sendable (milliseconds: Double) in
+            let end = Self.cpuMilliseconds() + milliseconds
+            while Self.cpuMilliseconds() < end {}
+        }
+        let outcome = try read(
+            after: { watch in
+                for _ in 0..<300 {
+                    _ = watch.during {
+                        work(0.5)
+                        watch.received(8_000)
+                    }
+                    work(1.5)
+                }
+            },
+            { _, _, spent in spent < 6 })
+        XCTAssertEqual(outcome.stopped, [])
+        XCTAssertGreaterThanOrEqual(outcome.milliseconds, 6)
     }
 
     /// Whoever takes the time without reading is not stopped in place of others.
