@@ -198,7 +198,7 @@ suites:
 
 # What `make test` runs. The long builds stand first.
 .PHONY: tests-built swift-tests c-tests
-tests-built: format-check library swift-tests build/tests/imgdl-tests-thread build/tests/imgdl-tests-address all c-tests \
+tests-built: format-check library swift-tests build/tests/imgdl-tests-thread all c-tests \
     build/pictures/.written build/examples/epoll build/examples/libuv
 swift-tests: | build/.setup-test
 	swift build --build-tests -j $(JOBS)
