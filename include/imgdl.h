@@ -705,7 +705,8 @@ enum {
     IMGDL_REQUEST_FULL_URLS = 1u << 9,
     /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
      * began, ends with IMGDL_ERROR_NOT_MODIFIED. It waits for the validation of what is stale, also within
-     * stale-while-revalidate. Without effect where the cache is not used. */
+     * stale-while-revalidate, but where the request itself takes what is stale (Cache-Control: max-stale, IMGDL_CACHE_ONLY).
+     * Without effect where the cache is not used. */
     IMGDL_REQUEST_IGNORE_CACHED = 1u << 10,
     /* Answer a challenge for Basic over http too, where everybody on the way can read the password. Without it such a 401 is
      * the answer; Digest is spoken over http all the same. */
@@ -1525,11 +1526,14 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            no connection, a lost one, a timeout, the proxy) and neither side has stale-if-error, for any time; either has
  *            stale-if-error, for that time, and the server cannot be reached or answers 500, 502, 503 or 504;
  *            IMGDL_CACHE_ONLY. Responses with must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what
- *            has no-cache is stale from the moment on that it was made or validated. max_stale_ms bounds all of them.
- * Background Validations after a stale answer (stale-while-revalidate) are nobody's: each has 30 s, and ends as soon as a
+ *            has no-cache is stale from the moment on that it was made or validated. A request with IMGDL_CACHE_REFRESH, or with
+ *            max-age or min-fresh in its Cache-Control and no max-stale, gets nothing stale. max_stale_ms bounds all of them.
+ *            An answer that comes and is not stored (no-store, 404, too large) makes what is stored stale for who has asked,
+ *            from then on, and no stale-while-revalidate holds for it until its server was asked.
+ * Background Nobody waits for validations after a stale answer (stale-while-revalidate): each has 30 s, and ends as soon as a
  *            request waits for the place that it takes. Each has the timeouts, max_body_bytes, accepted_statuses and
  *            accepted_types of the request that was answered, of several that shared a transfer those of the first: what that
- *            would not take is not stored, and what is stored stays as it is.
+ *            would not take, or what may not be stored, leaves what is stored as it is.
  * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
  *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
  *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and
@@ -1554,7 +1558,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Limits     What is stored counts with all that it takes: bodies in blocks of 4 KiB, headers, URLs, and some hundred bytes
  *            for each answer, in memory likewise. One that takes more than half of max_memory_bytes is never kept in memory.
  *            Room is made before anything is written: what was used least recently goes
- *            first, and what has not been used for max_age_s goes in the background. By the blocks of its files the directory
+ *            first, and what has not been used for max_age_s goes from the disk in the background, and from memory
+ *            when anything is asked for or stored. By the blocks of its files the directory
  *            never holds more than max_bytes and a tenth, one body for each process that is writing, and 8 MiB for index and
  *            log. Of one URL 32 variants (Vary, contexts, ranges) are kept. What validations add to headers stays within the
  *            limit of one head, 256 KiB.
@@ -1679,7 +1684,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
  * UNSAFE_DIRECTORY  somebody has put another directory in its place
  *
  * This program then serves it no more, other programs may, and it is removed when the disk allows that while the cache is
- * open. */
+ * open; what imgdl_cache_remove_older could not remove stays, and is served. */
 
 /** Removes everything that is stored for url; when there is nothing, that is no error, also on a full disk or in a directory
  *  that may only be read. Answers to requests that were sent before this call are not stored either (in a directory that this
@@ -1687,8 +1692,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
  *  INVALID_URL, UNSUPPORTED_SCHEME, and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
 
-/** Removes what has not been used or validated for age_s seconds, in whole seconds: what was used in this second stays, also
- *  with 0 (imgdl_cache_clear takes all). A use in the future, by a clock that ran ahead, counts as now, and so does what
+/** Removes what was used or validated for the last time more than age_s whole seconds ago: what was used in this second
+ *  stays, also with 0 (imgdl_cache_clear takes all). A use in the future, by a clock that ran ahead, counts as now, and so does what
  *  another program has fetched and not written yet. When nothing is that old, that is no error, as with imgdl_cache_remove.
  *  What it could not remove is not removed later: call it again. Returns besides: INVALID_ARGUMENT (negative), and why it
  *  could not. Since 1.1. */
@@ -1716,7 +1721,8 @@ typedef struct imgdl_cache_stats {
     uint64_t partial_entries, partial_bytes;         /* bodies that broke off                                       */
     uint64_t memory_entries, memory_bytes;           /* bodies in memory                                            */
     uint64_t image_entries, image_bytes;             /* decoded images                                              */
-    /* Look-ups since it was opened, by this process; each is one of these. */
+    /* Look-ups since it was opened, by this process: each is one of these, or was answered anew by a server that was asked
+     * whether it is still good, or failed there. */
     uint64_t hits, memory_hits, image_hits;          /* fresh: read from disk, from memory, as a decoded image      */
     uint64_t validated, stale, misses, resumed;
     /* Likewise. */

@@ -13,7 +13,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     private var kept: [BodySlice]?
     private var length: Int64 = 0
     private var hasEnded = false
-    /// Neither disk nor memory had room for it from the beginning.
+    /// Set as it ends: neither disk nor memory has it.
     private var isKeptByNobody = false
 
     init(_ cache: Cache, key: String, id: EntryID, _ mark: ChangeMark, body: DiskBody?, since requestMark: RequestMark)
@@ -33,7 +33,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         if cache.isForked || hasEnded { return }
         for slice in slices { length += Int64(slice.count) }
         if kept != nil {
-            if length <= cache.memory.maximumBodyBytes { kept?.append(joining: slices) } else { kept = nil }
+            if length <= cache.memory.maximumEntryBytes { kept?.append(joining: slices) } else { kept = nil }
         }
         if let body { cache.disk?.append(slices, to: body) }
     }

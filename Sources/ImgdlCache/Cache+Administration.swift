@@ -37,7 +37,7 @@ extension Cache {
         let (difference, overflow) = wallTime.subtractingReportingOverflow(max(0, seconds))
         let time = overflow ? .min : difference
         // Also what the disk does not have, and where it cannot.
-        let gone = memory.remove(usedBefore: time)
+        let gone = memory.remove(usedBefore: time, wallTime: wallTime)
         imageTier?.remove(gone)
         // Also what memory does not have.
         imageTier?.remove(usedBefore: time)

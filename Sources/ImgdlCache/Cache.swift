@@ -126,16 +126,16 @@ package final class Cache: Store, @unchecked Sendable {
         guard let id else { return nil }
         let mark = changes.mark(key, id, since: request)
         let body = disk?.begin(id, key, mark, since: request.removals)
-        // Neither would keep it.
-        if body == nil, disk != nil, memory.maximumBodyBytes == 0 { return nil }
+        // Neither would keep it. In memory alone it is counted when it ends.
+        if body == nil, disk != nil, memory.maximumEntryBytes == 0 { return nil }
         return BodyWriter(self, key: key, id: id, mark, body: body, since: request)
     }
 
-    package func update(_ id: EntryID, _ response: StoredResponse) {
+    package func update(_ id: EntryID, _ response: StoredResponse, of known: StoredResponse.Version? = nil) {
         if isForked { return }
-        disk?.update(id, response)
-        let removed = memory.update(id, response, wallTime: wallTime)
-        imageTier?.update(id, response)
+        disk?.update(id, response, of: known)
+        let removed = memory.update(id, response, of: known, wallTime: wallTime)
+        imageTier?.update(id, response, of: known)
         forget(removed)
     }
 
@@ -199,18 +199,23 @@ package final class Cache: Store, @unchecked Sendable {
         // First the disk: who finds nothing in memory must find it there.
         if let disk, let body, !disk.finish(body, entry.response, slices: slices) { return .isRefused }
         removeOld()
-        let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime, since: mark)
+        let removed = memory.insert(
+            entry, key: key, body: slices, wallTime: wallTime, since: mark, isOnDisk: body != nil)
         guard !removed.isRefused else { return .isRefused }
-        imageTier?.remove(replacedBy: entry, key: key, wallTime: wallTime)
         forget(removed)
-        if disk == nil, removed.isKept { lock.withLock { counts.stored += 1 } }
-        if !removed.isKept { losses?.count(.tooLarge) }
-        return body != nil || removed.isKept ? .isDone : .isLost
+        guard body != nil || removed.isKept else {
+            // Of a beginning nobody misses anything.
+            if !entry.response.isBeginning { losses?.count(.tooLarge) }
+            return .isLost
+        }
+        imageTier?.remove(replacedBy: entry, key: key, wallTime: wallTime)
+        if disk == nil { lock.withLock { counts.stored += 1 } }
+        return .isDone
     }
 
     enum Storing {
         case isDone
-        /// Neither disk nor memory has it. What it takes the place of is gone.
+        /// Neither disk nor memory has it. What it would take the place of is there.
         case isLost
         case isRefused
     }

@@ -95,7 +95,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     /// Inside the lock. A clock that ran ahead keeps nothing for longer, and who was used longest ago was used first.
     private func now() -> Int64 {
         let now = clock.wallTime()
-        if maximumAge != nil, now < wallTime {
+        if now < wallTime {
             for (id, source) in sources where source.usedTime > now { sources[id]?.usedTime = now }
         }
         wallTime = now
@@ -117,10 +117,10 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         }
     }
 
-    func update(_ id: EntryID, _ response: StoredResponse) {
+    func update(_ id: EntryID, _ response: StoredResponse, of known: StoredResponse.Version? = nil) {
         lock.withLock {
-            guard let entry = sources[id]?.entry else { return }
-            noteUse(id)
+            guard let entry = sources[id]?.entry, known == nil || entry.response.version == known else { return }
+            if response.overtakenTime == nil { noteUse(id) }
             set(entry.with(response))
             shrink()
         }
@@ -138,7 +138,10 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     /// What was last used before that time.
     func remove(usedBefore time: Int64) {
-        lock.withLock { for (id, source) in sources where source.usedTime < time { drop(id) } }
+        lock.withLock {
+            _ = now()
+            for (id, source) in sources where source.usedTime < time { drop(id) }
+        }
     }
 
     func remove(_ ids: [EntryID]) {

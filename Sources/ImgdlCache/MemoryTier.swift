@@ -9,6 +9,7 @@ final class MemoryTier: @unchecked Sendable {
         let body: [BodySlice]
         /// What body, headers and all that belongs to it take.
         var cost: Int64
+        let storedTime: Int64
         var usedTime: Int64
         /// When the disk was last told; nil: never.
         var toldTime: Int64?
@@ -18,6 +19,7 @@ final class MemoryTier: @unchecked Sendable {
             self.entry = entry
             self.body = body
             self.cost = cost
+            storedTime = entry.response.responseTime
             self.usedTime = usedTime
         }
     }
@@ -38,7 +40,7 @@ final class MemoryTier: @unchecked Sendable {
     private let maximumBytes: Int64
     private let maximumPartialBytes: Int64
     private let maximumAge: Int64?
-    /// The last that was told, in seconds since 1970. No use is later.
+    /// The last that was told, in seconds since 1970.
     private var wallTime: Int64 = .min
     private var items = RecencyList<EntryID, Item>()
     /// Of these the beginnings of bodies once more.
@@ -53,8 +55,8 @@ final class MemoryTier: @unchecked Sendable {
         self.maximumAge = maximumAge
     }
 
-    /// Bodies longer than this are never kept: one would push out all others.
-    var maximumBodyBytes: Int64 { maximumBytes / 2 }
+    /// What takes more, with its headers, is never kept: one would push out all others.
+    var maximumEntryBytes: Int64 { maximumBytes / 2 }
 
     struct Totals {
         var count: Int64
@@ -97,19 +99,22 @@ final class MemoryTier: @unchecked Sendable {
     func newest(_ key: String) -> CachedResponse? {
         lock.withLock {
             guard let item = shelves[key]?.items.first else { return nil }
-            let response = item.entry.response
             return CachedResponse(
-                id: item.entry.id, response: response, storedTime: response.responseTime, usedTime: item.usedTime)
+                id: item.entry.id, response: item.entry.response, storedTime: item.storedTime, usedTime: item.usedTime)
         }
     }
 
-    /// In place of what it replaces. nil for `body`: it is not kept here, but what it replaces goes. Gives what went. `since`:
-    /// as of `Store.write`; nil: it was found on the disk.
+    /// In place of what it replaces. nil for `body`: it is not kept here. What it replaces goes, unless nobody keeps it. Gives
+    /// what went. `since`: as of `Store.write`; nil: it was found on the disk.
     func insert(
-        _ entry: StoredEntry, key: String, body: [BodySlice]?, wallTime: Int64, since mark: RemovalMark? = nil
+        _ entry: StoredEntry, key: String, body: [BodySlice]?, wallTime: Int64, since mark: RemovalMark? = nil,
+        isOnDisk: Bool = true
     ) -> Removed {
-        let kept = body.map { Self.isWasteful($0) ? $0.compacted : $0 }
-        let cost = Self.cost(of: entry.response, key, kept ?? [])
+        let body = body.map { Self.isWasteful($0) ? $0.compacted : $0 }
+        let cost = Self.cost(of: entry.response, key, body ?? [])
+        let isTooLarge =
+            cost > maximumEntryBytes || entry.response.isBeginning && cost > maximumPartialBytes
+        let kept = isTooLarge ? nil : body
         return lock.withLock {
             note(wallTime)
             var removed = Removed()
@@ -119,14 +124,13 @@ final class MemoryTier: @unchecked Sendable {
                 || others.contains { other in
                     other.id != entry.id && entry.response.isOvertaken(by: other.response, wallTime: wallTime)
                 }
-            if removed.isRefused { return removed }
+            if removed.isRefused || kept == nil && !isOnDisk { return removed }
             for other in others
             where other.id == entry.id || entry.response.displaces(other.response, wallTime: wallTime) {
                 drop(other.id)
                 removed.replaced.append(other.id)
             }
-            guard let kept, cost <= maximumBodyBytes else { return removed }
-            if entry.response.isBeginning, cost > maximumPartialBytes { return removed }
+            guard let kept else { return removed }
             if let older = shelves[key]?.items, older.count >= StoredResponse.maximumVariants, let last = older.last {
                 drop(last.entry.id)
                 removed.evicted.append(last.entry.id)
@@ -160,18 +164,29 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     /// Gives what went for it.
-    func update(_ id: EntryID, _ response: StoredResponse, wallTime: Int64) -> Removed {
+    func update(_ id: EntryID, _ response: StoredResponse, of known: StoredResponse.Version?, wallTime: Int64)
+        -> Removed
+    {
         lock.withLock {
             var removed = Removed()
             note(wallTime)
-            guard let item = items.use(id) else { return removed }
-            if item.entry.response.isBeginning { _ = beginnings.use(id) }
+            guard let item = items.value(id), known == nil || item.entry.response.version == known else {
+                return removed
+            }
             item.entry = item.entry.with(response)
-            item.usedTime = wallTime
+            if response.overtakenTime == nil {
+                _ = items.use(id)
+                if response.isBeginning { _ = beginnings.use(id) }
+                item.usedTime = wallTime
+            }
             item.cost = Self.cost(of: response, item.key, item.body)
             items.setCost(id, item.cost)
             beginnings.setCost(id, item.cost)
             if let shelf = shelves[item.key] { shelves[item.key] = Shelf(shelf.items) }
+            if item.cost > maximumEntryBytes {
+                drop(id)
+                removed.evicted.append(id)
+            }
             shrink(&removed)
             return removed
         }
@@ -202,8 +217,9 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     /// What was last used before that time.
-    func remove(usedBefore time: Int64) -> [EntryID] {
+    func remove(usedBefore time: Int64, wallTime: Int64) -> [EntryID] {
         lock.withLock {
+            note(wallTime)
             var ids: [EntryID] = []
             items.oldestFirst { id, item in if item.usedTime < time { ids.append(id) } }
             for id in ids { drop(id) }
@@ -225,11 +241,12 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
-    /// A clock that ran ahead keeps nothing for longer, and who was used longest ago was used first.
+    /// A clock that ran ahead keeps nothing for longer, and who was used longest ago was used first. Threads come here in any
+    /// order: a second is none.
     private func note(_ time: Int64) {
-        if maximumAge != nil, time < wallTime {
-            items.oldestFirst { _, item in item.usedTime = min(item.usedTime, time) }
-        }
+        guard time < wallTime else { return wallTime = time }
+        guard time < wallTime - 1 else { return }
+        items.oldestFirst { _, item in item.usedTime = min(item.usedTime, time) }
         wallTime = time
     }
 

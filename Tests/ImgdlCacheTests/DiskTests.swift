@@ -15,6 +15,7 @@ final class DiskTests: StoreTestCase {
         var stored = response(
             fields, varying: [VaryingField(name: "accept", value: nil), VaryingField(name: "dpr", value: "2")])
         stored.isUndecodable = true
+        stored.overtakenTime = 1_700_000_007
         var cache = try open()
         XCTAssertNil(cache.wait("k"))
         XCTAssertTrue(cache.put("k", content, stored))

@@ -245,10 +245,11 @@ final class LossTests: StoreTestCase {
         let before = try cache.statistics().imageBytes
         cache.update(entry.id, response([HeaderField("X", String(repeating: "x", count: 2_000))]))
         XCTAssertGreaterThan(try cache.statistics().imageBytes, before + 2_000)
-        cache.put("l", bytes(15_000))
+        cache.put("m", bytes(9_000))
+        cache.put("l", bytes(3_000))
         let other = try XCTUnwrap(cache.wait("l")).entry.id
-        cache.update(other, response([HeaderField("X", String(repeating: "x", count: 20_000))]))
-        XCTAssertEqual(try cache.statistics().memoryEntries, 1)
+        cache.update(other, response([HeaderField("X", String(repeating: "x", count: 11_000))]))
+        XCTAssertEqual(try cache.statistics().memoryEntries, 2)
         XCTAssertEqual(try cache.statistics().evicted, 1)
         XCTAssertNil(cache.images?.image(entry.id, DecodeOptions()), "its entry was evicted")
         cache.close()

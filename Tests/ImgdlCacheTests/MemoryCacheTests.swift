@@ -79,7 +79,7 @@ final class MemoryTierTests: XCTestCase {
             }
             told.fulfill()
         }
-        cache.put("a", bytes(10))
+        for name in ["a", "b"] { cache.put(name, bytes(10)) }
         for size in [50_001, 49_990, 200_000] {
             let writer = try XCTUnwrap(cache.write("b", response()))
             writer.append(slices(bytes(size)))
@@ -92,9 +92,10 @@ final class MemoryTierTests: XCTestCase {
         wait(for: [told], timeout: 20)
         XCTAssertEqual(codes, Array(repeating: .wouldDeadlock, count: 6))
         let statistics = try cache.statistics()
-        XCTAssertEqual(statistics.stored, 2)
+        XCTAssertEqual(statistics.stored, 3)
         XCTAssertEqual(statistics.notStored, 3)
-        XCTAssertEqual(statistics.memoryEntries, 2)
+        XCTAssertEqual(statistics.memoryEntries, 3)
+        XCTAssertEqual(cache.wait("b")?.bytes, bytes(10), "what none of them could replace is there")
         cache.close()
         XCTAssertTrue(log.kinds.allSatisfy { $0 == .notStored })
         let counts = log.all.compactMap { Int64($0.message.prefix { $0.isNumber }) }
@@ -199,6 +200,75 @@ final class MemoryTierTests: XCTestCase {
         XCTAssertEqual(try cache.statistics().memoryEntries, 3)
         clock.advance(seconds: 1)
         XCTAssertEqual(try cache.statistics().memoryEntries, 0)
+        cache.close()
+    }
+
+    func testWhatAClockThatRanAheadHasStoredIsOldAtOnce() throws {
+        let clock = TestClock()
+        let cache = try Cache(CacheConfiguration(), clock: clock) { _ in XCTFail("no event is due") }
+        clock.advance(seconds: 1_000)
+        cache.put("a", bytes(10))
+        clock.advance(seconds: -1_000)
+        try cache.removeOlder(than: 10)
+        XCTAssertNotNil(cache.wait("a"), "as if it was used now")
+        clock.advance(seconds: 11)
+        try cache.removeOlder(than: 10)
+        XCTAssertNil(cache.wait("a"))
+        cache.close()
+    }
+
+    /// What was put in with the time of before is not walked over at each change of second.
+    func testThreadsAroundAChangeOfSecondDoNotTurnTimeBack() throws {
+        let clock = TestClock()
+        let cache = try Cache(CacheConfiguration(), clock: clock) { _ in XCTFail("no event is due") }
+        cache.put("a", bytes(10))
+        clock.advance(seconds: -1)
+        cache.put("b", bytes(10))
+        XCTAssertEqual(try cache.query("a")?.usedTime, clock.wallTime() + 1)
+        cache.close()
+    }
+
+    /// Nobody has used it.
+    func testWhatIsMadeStaleIsNotUsed() throws {
+        let clock = TestClock()
+        let cache = try Cache(CacheConfiguration(), clock: clock) { _ in XCTFail("no event is due") }
+        for name in ["a", "b"] { cache.put(name, bytes(10)) }
+        clock.advance(seconds: 5)
+        for (name, time) in [("a", clock.wallTime()), ("b", nil)] {
+            let entry = try XCTUnwrap(cache.wait(name)).entry
+            var response = entry.response
+            response.overtakenTime = time
+            cache.update(entry.id, response)
+        }
+        try cache.removeOlder(than: 4)
+        XCTAssertNil(cache.wait("a"))
+        XCTAssertNotNil(cache.wait("b"), "a validation is a use")
+        cache.close()
+    }
+
+    /// With what it keeps of headers it takes more than half.
+    func testAValidationThatMakesAnAnswerTooLargeIsItsEnd() throws {
+        let cache = try cache()
+        cache.put("a", bytes(30_000))
+        let entry = try XCTUnwrap(cache.wait("a")).entry
+        var response = entry.response
+        response.fields.append(HeaderField("X-Long", String(repeating: "x", count: 40_000)))
+        cache.update(entry.id, response)
+        XCTAssertNil(cache.wait("a"))
+        let statistics = try cache.statistics()
+        XCTAssertEqual([statistics.memoryEntries, statistics.evicted, statistics.memoryBytes], [0, 1, 0])
+    }
+
+    /// Nobody misses it: the answer broke off.
+    func testABeginningThatIsNotKeptIsNoLoss() throws {
+        let cache = try cache { $0.maximumPartialBytes = 4_000 }
+        let writer = try XCTUnwrap(cache.write("a", response()))
+        writer.append(slices(bytes(3_900)))
+        var beginning = response()
+        beginning.extent = .beginning(total: 90_000)
+        writer.keep(beginning)
+        XCTAssertNil(cache.wait("a"))
+        XCTAssertEqual(try cache.statistics().notStored, 0)
         cache.close()
     }
 

@@ -226,8 +226,8 @@ final class ReaderTests: StoreTestCase {
             for thread in threads { thread.join() }
         }
         XCTAssertEqual(codes, [ErrorCode](repeating: .cacheBusy, count: 20))
-        XCTAssertLessThan(duration, 4_000)
-        XCTAssertLessThan(milliseconds { cache.close() }, 4_000)
+        XCTAssertLessThan(duration, 10_000, "one after another it would be 20 s")
+        XCTAssertLessThan(milliseconds { cache.close() }, 10_000)
         try other.execute("ROLLBACK")
     }
 }

@@ -107,6 +107,51 @@ final class SharedChangesTests: StoreTestCase {
         other.close()
     }
 
+    /// Whoever was asked before knows less, in whatever tier and program the later word has come.
+    func testWhatWasAskedForBeforeChangesNothingOfWhatHasComeSince() throws {
+        let (one, other) = try openBoth()
+        let entry = try XCTUnwrap(find(one, "k")).entry
+        one.update(entry.id, response([HeaderField("X", "later")], at: 300), of: entry.response.version)
+        one.update(entry.id, response([HeaderField("X", "earlier")], at: 200), of: entry.response.version)
+        for cache in [one, other] {
+            XCTAssertEqual(find(cache, "k")?.entry.response.fields.first(named: "X"), cache === one ? "later" : nil)
+        }
+        try one.flush()
+        other.update(entry.id, response([HeaderField("X", "earlier")], at: 200), of: entry.response.version)
+        try other.flush()
+        for cache in [one, other] {
+            XCTAssertEqual(find(cache, "k")?.entry.response.fields.first(named: "X"), "later")
+            XCTAssertEqual(inMemory(cache, "k")?.entry.response.fields.first(named: "X"), "later")
+        }
+        one.close()
+        other.close()
+    }
+
+    /// One after another, before and after the index has the first of them.
+    func testChangesOfChangesAreMadeInTheirOrder() throws {
+        let (one, other) = try openBoth()
+        let id = try XCTUnwrap(find(one, "k")).entry.id
+        for round in 0..<3 {
+            for step in 1...40 {
+                let known = try XCTUnwrap(find(one, "k")).entry.response
+                let time = Int64(1_000 + 100 * round + step)
+                one.update(id, response([HeaderField("X", "\(time)")], at: time), of: known.version)
+                guard let found = find(one, "k") else { break }
+                XCTAssertEqual(found.entry.response.fields.first(named: "X"), "\(time)")
+            }
+            try one.flush()
+            let found = find(other, "k")?.entry.response.fields.first(named: "X")
+            XCTAssertTrue(found == nil || found == "\(1_000 + 100 * round + 40)", "\(found ?? "")")
+            guard find(one, "k") != nil else {
+                one.put("k", bytes(100), response(at: Int64(1_050 + 100 * round)))
+                try one.flush()
+                return
+            }
+        }
+        one.close()
+        other.close()
+    }
+
     func testANewerVersionIsSeenWhenItIsWritten() throws {
         let (one, other) = try openBoth()
         other.put("k", bytes(100, seed: 2), response(at: 2))

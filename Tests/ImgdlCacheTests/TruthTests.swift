@@ -155,6 +155,29 @@ final class TruthTests: StoreTestCase {
         cache.close()
     }
 
+    /// Nobody could write that they were used.
+    func testWhatWasUsedStaysOnAFullDiskThatHasNoRoomForItsUse() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        let cache = try open()
+        for number in 0..<8 { cache.put("k\(number)", bytes(20_000)) }
+        try cache.flush()
+        let ids = try (4..<8).map { try XCTUnwrap(cache.wait("k\($0)")).entry.id }
+        clock.advance(seconds: 100)
+        fill()
+        for id in ids { cache.use(id) }
+        cache.put("more", bytes(20_000))
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        XCTAssertEqual(code { try cache.removeOlder(than: 200) }, .ok, "nothing is that old")
+        XCTAssertEqual(files.count, 8)
+        XCTAssertEqual(code { try cache.removeOlder(than: 50) }, .ok)
+        XCTAssertEqual(files.count, 4)
+        for number in 4..<8 { XCTAssertEqual(cache.wait("k\(number)")?.bytes.count, 20_000, "\(number)") }
+        XCTAssertEqual(code { try cache.removeOlder(than: 50) }, .ok)
+        XCTAssertEqual(files.count, 4, "and now the index knows")
+        cache.close()
+    }
+
     /// No room is needed for that, and it is no error.
     func testThereIsNothingToRemoveOnAFullDisk() throws {
         try mountSmallDisk()

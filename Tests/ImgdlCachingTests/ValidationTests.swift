@@ -137,6 +137,36 @@ final class ValidationTests: CachingTestCase {
         }
     }
 
+    /// Its server has said meanwhile that it is for one alone: nothing that was asked for before makes it everybody's again.
+    func testASlowAnswerDoesNotUndoWhatWasSaidMeanwhile() throws {
+        let own = HeaderField("Cookie", "a"), others = [HeaderField("Cookie", "b")]
+        let open = ("Cache-Control", "public, max-age=60"), tag = ("ETag", "\"1\"")
+        let slow: [(String, String, Reply)] = [
+            ("no-store", "GET", Reply(200, [("Cache-Control", "no-store")], [2])), ("404", "GET", Reply(404, [])),
+            ("HEAD", "HEAD", Reply(200, [tag])), ("304", "GET", Reply(304, [tag])),
+        ]
+        for (name, method, reply) in slow {
+            let path = "/" + name
+            network.answers { [bytes] _ in Reply(200, [open, tag], bytes) }
+            _ = try get(path, fields: [own])
+            XCTAssertEqual(try get(path, fields: others).outcome, .hit, name)
+            network.answers { _ in nil }
+            let count = network.count
+            let first = try start(
+                path, name == "no-store" || name == "404" ? .reload : .refresh, method: method,
+                fields: [own, HeaderField("Accept", "a/b")])
+            let exchange = try network.exchange(count)
+            clock.pass(seconds: 1)
+            network.answers { _ in Reply(304, [("Cache-Control", "private, max-age=60"), tag]) }
+            XCTAssertEqual(try get(path, .refresh, fields: [own]).outcome, .validated, name)
+            XCTAssertEqual(try end(start(path, .only, fields: others)).code, .notCached, name)
+            exchange.answer(reply)
+            _ = try end(first)
+            XCTAssertEqual(try end(start(path, .only, fields: others)).code, .notCached, name)
+            XCTAssertEqual(try get(path, fields: [own]).outcome, .hit, "\(name): and it stays as fresh as was said")
+        }
+    }
+
     func testAStaleOneIsNotUsedAfterAnAnswerThatIsNotStored() throws {
         serve("\"1\"", [("Cache-Control", "max-age=60")])
         _ = try get("/a")
@@ -331,6 +361,23 @@ final class ValidationTests: CachingTestCase {
             _ = try get("/nothing", .only)
             XCTAssertEqual(try picture(name).bytes, [1, 2], name)
         }
+    }
+
+    /// Who follows redirects does not look at their type.
+    func testAPictureThatHasMovedIsFoundInTheBackground() throws {
+        let type = ("Content-Type", "image/png"), page = ("Content-Type", "text/html")
+        func picture() throws -> Ended { try get("/moves") { $0.validation.contentTypes = ["image/*"] } }
+        serve("\"1\"", [("Cache-Control", "max-age=60, stale-while-revalidate=600"), type])
+        _ = try picture()
+        clock.pass(seconds: 100)
+        network.answers { [bytes] request in
+            request.url.canonical.hasSuffix("/moves")
+                ? Reply(301, [("Location", "https://a.example/new"), ("Cache-Control", "max-age=600"), page])
+                : Reply(200, [("Cache-Control", "max-age=600"), type], bytes + [7])
+        }
+        XCTAssertEqual(try picture().outcome, .stale)
+        _ = try get("/nothing", .only)
+        XCTAssertEqual(try picture().bytes, bytes + [7])
     }
 
     func testWhoWantsToHearOfAChangeHearsOfItWithinStaleWhileRevalidate() throws {

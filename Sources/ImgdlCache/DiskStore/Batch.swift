@@ -118,7 +118,7 @@ struct Batch {
         for item in items.reversed() {
             switch item.change {
             case .insert: continue
-            case .update(let id, let response):
+            case .update(let id, let response, _):
                 if ids.contains(id) { continue }
                 let memory = DiskCommand.memory(of: response, "")
                 // The response of before may not be used as if nothing had come since.

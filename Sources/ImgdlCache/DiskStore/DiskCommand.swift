@@ -39,7 +39,8 @@ extension DiskCommand {
 enum IndexChange {
     /// The body is whole.
     case insert(DiskBody)
-    case update(EntryID, StoredResponse)
+    /// Where it is one of these versions; none: in any case.
+    case update(EntryID, StoredResponse, of: [StoredResponse.Version])
     case remove(EntryID)
     /// Its file is gone, or not what the index says.
     case removeDamaged(EntryID)

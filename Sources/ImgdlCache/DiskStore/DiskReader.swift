@@ -168,7 +168,7 @@ final class DiskReader {
 
     /// What was read may be asked for again. `number`: of the last change when it was looked for.
     private func remember(_ entry: StoredEntry, _ slices: [BodySlice], _ key: String, _ number: Int64) {
-        guard entry.response.bodyLength <= store.memory.maximumBodyBytes, store.changes.isCurrent(entry.mark) else {
+        guard entry.response.bodyLength <= store.memory.maximumEntryBytes, store.changes.isCurrent(entry.mark) else {
             return
         }
         _ = store.memory.insert(entry, key: key, body: slices, wallTime: store.clock.wallTime())

@@ -238,17 +238,20 @@ final class DiskStore: @unchecked Sendable {
     // MARK: Changes
 
     /// What there is no room for is removed instead: it may not be used as if nothing had come since.
-    func update(_ id: EntryID, _ response: StoredResponse) {
+    func update(_ id: EntryID, _ response: StoredResponse, of known: StoredResponse.Version? = nil) {
+        guard lock.withLock({ state.changes.mayBe(known, id) }) else { return }
         let memory = DiskCommand.memory(of: response, "")
         let time = clock.wallTime()
         // Others have it in memory, and as good.
-        if response.isUndecodable { changes.announce(id) }
+        if response.isUndecodable || response.overtakenTime != nil { changes.announce(id) }
         let isTaken = lock.withLock { () -> Bool in
-            guard hasRoom(for: memory) else { return false }
+            guard state.changes.mayBe(known, id) else { return true }
+            guard hasRoom(for: memory), let versions = state.changes.versions(id, known) else { return false }
             // It is not to go for the room that its update needs.
-            if state.uses.count < Self.mostUses { state.uses[id] = time }
+            if response.overtakenTime == nil, state.uses.count < Self.mostUses { state.uses[id] = time }
             state.queued.stores += memory
-            post(.change(.update(id, response), number: state.changes.update(id, response), memory: memory))
+            let number = state.changes.update(id, response, of: versions)
+            post(.change(.update(id, response, of: versions), number: number, memory: memory))
             return true
         }
         if !isTaken { remove(id) }
@@ -303,7 +306,7 @@ final class DiskStore: @unchecked Sendable {
     }
 
     /// So many wait for a disk that does not take them. What is not told counts as used a while ago.
-    private static let mostUses = 65_536
+    static let mostUses = 65_536
 
     /// Written with others, a while later.
     func use(_ id: EntryID) {

@@ -34,21 +34,27 @@ extension DiskWriter {
         let uses = takeUses()
         guard !batch.isEmpty || !uses.isEmpty || ledger.free > 0 else { return .isDone }
         guard !hasFailed, let index = currentIndex() else {
+            keep(uses)
             retain(.failure)
             return .isDone
         }
         do throws(DiskError) {
             if batch.hasBodies { try settleKey() }
             giveUpThoseOfOtherKeys()
-            guard try publish() else { return wait(uses, "another process cleans up") }
+            guard try publish() else {
+                keep(uses)
+                return wait("another process cleans up")
+            }
         } catch {
+            keep(uses)
             fail(error.failure)
             return .isDone
         }
         do throws(DatabaseError) {
             try writeWaiting(uses, to: index)
         } catch {
-            if error.isBusy { return wait(uses, error.message) }
+            keep(uses)
+            if error.isBusy { return wait(error.message) }
             if error.isLogFull { return waitForReader(error.failure) }
             if error.isDamage {
                 replaceIndex(error.message)
@@ -62,13 +68,29 @@ extension DiskWriter {
 
     /// Uses of all that the index has or gets now: those of a later batch's bodies wait for it.
     private func takeUses() -> [EntryID: Int64] {
-        store.withState { state in
+        let unwritten = unwrittenUses
+        unwrittenUses = [:]
+        let taken = store.withState { (state) -> [EntryID: Int64] in
             guard !state.uses.isEmpty else { return [:] }
             let later = state.changes.added(after: batch.number)
             let uses = state.uses
             state.uses = later.isEmpty ? [:] : uses.filter { later.contains($0.key) }
             return later.isEmpty ? uses : uses.filter { !later.contains($0.key) }
         }
+        return unwritten.isEmpty ? taken : unwritten.merging(taken) { max($0, $1) }
+    }
+
+    /// Uses that could not be written: what was just used is not to go as old.
+    private func keep(_ uses: [EntryID: Int64]) {
+        for (id, time) in uses where unwrittenUses[id] != nil || unwrittenUses.count < DiskStore.mostUses {
+            unwrittenUses[id] = max(time, unwrittenUses[id] ?? time)
+        }
+    }
+
+    /// What has been used since, and the index may not know.
+    func uses(since time: Int64) -> [EntryID: Int64] {
+        let waiting = store.withState { $0.uses }
+        return unwrittenUses.merging(waiting) { max($0, $1) }.filter { $0.value >= time }
     }
 
     /// Their files make room for the rows of the others. False: there are no others.
@@ -100,13 +122,12 @@ extension DiskWriter {
     }
 
     /// Others write: a little later.
-    private func wait(_ uses: [EntryID: Int64], _ message: String) -> CommitResult {
+    private func wait(_ message: String) -> CommitResult {
         notePatience()
         if isTooLong {
             fail(Failure(.cacheBusy, message))
             return .isDone
         }
-        store.withState { $0.uses.merge(uses) { max($0, $1) } }
         putOff(milliseconds: 100)
         return .othersWrite
     }
@@ -227,8 +248,8 @@ extension DiskWriter {
                 }
                 outcome.removal += replaced
                 outcome.stored += 1
-            case .update(let id, let response):
-                try index.update(id, response, time: time)
+            case .update(let id, let response, let versions):
+                try index.update(id, response, of: versions, time: response.overtakenTime == nil ? time : nil)
                 held -= item.cost
             case .remove(let id): try index.remove(id, &outcome.removal)
             case .removeDamaged(let id):
@@ -273,7 +294,7 @@ extension DiskWriter {
         for change in changes {
             switch change {
             case .insert(let body): store.changes.tell(key: body.key)
-            case .update(let id, _), .remove(let id), .removeDamaged(let id): store.changes.tell(id)
+            case .update(let id, _, _), .remove(let id), .removeDamaged(let id): store.changes.tell(id)
             case .removeKey(let key): store.changes.tell(key: key)
             case .clear: store.changes.tellAll()
             }

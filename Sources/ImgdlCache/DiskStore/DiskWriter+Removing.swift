@@ -78,7 +78,12 @@ extension DiskWriter {
 
     private func hasNothing(usedBefore time: Int64) -> Bool {
         guard !batch.hasBodies, let index = indexToLookAt() else { return false }
-        do throws(DatabaseError) { return try index.oldest(usedBefore: time).isEmpty } catch { return false }
+        let used = uses(since: time)
+        do throws(DatabaseError) {
+            return try index.oldest(usedBefore: time, except: { used[$0] != nil }).isEmpty
+        } catch {
+            return false
+        }
     }
 
     /// Also one that can only be read.
@@ -122,7 +127,7 @@ extension DiskWriter {
         // Another directory, or another's index, is left alone.
         guard !batch.isEmpty, !isReadOnly, let index, !index.database.hasMoved, folder.danger == nil else { return }
         removeBodies(index, clears: batch.isAskedToClear)
-        for case .update(let id, _) in batch.changes { removeFiles(of: [id]) }
+        for case .update(let id, _, _) in batch.changes { removeFiles(of: [id]) }
         // On a full disk there is room now.
         guard hasFailed else { return }
         do throws(DatabaseError) { try writeWaiting([:], to: index) } catch {}
@@ -136,14 +141,14 @@ extension DiskWriter {
             if let index { try? boundUses(index) }
             return untold
         }
-        let used = store.withState { $0.uses }.filter { $0.value >= time }
+        let used = uses(since: time)
         if !hasFailed, let failure = writeBatch(), !hasFailed { return failure }
         let uses = hasFailed ? used : [:]
         let result = remove(
             freeing: { index in
                 self.removeBodies(index, clears: true)
-                let old = (try? index?.oldest(usedBefore: time)) ?? []
-                self.removeFiles(of: old.filter { uses[$0] == nil })
+                let old = (try? index?.oldest(usedBefore: time, except: { uses[$0] != nil })) ?? []
+                self.removeFiles(of: old)
             },
             { (index) throws(DatabaseError) in
                 if !self.batch.isEmpty || !uses.isEmpty { try self.writeWaiting(uses, to: index) }

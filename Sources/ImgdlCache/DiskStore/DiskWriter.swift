@@ -45,6 +45,8 @@ final class DiskWriter {
     /// Bodies may lie there that the index, which is new, does not count.
     var hasUnknownBodies = false
     var unsynced = UnsyncedBodies()
+    /// What was taken to be written and could not be: written with the next, as long as they are not too many.
+    var unwrittenUses: [EntryID: Int64] = [:]
     /// What it may fill of the folder.
     var ledger = StorageLedger()
     /// What the index says of that.
@@ -107,8 +109,8 @@ final class DiskWriter {
         case .change(.insert(let body), let number, let memory):
             complete(body, number, memory)
             store.withState { $0.waitingBodies -= 1 }
-        case .change(.update(let id, let response), let number, let memory):
-            update(id, response, number, memory)
+        case .change(.update(let id, let response, let versions), let number, let memory):
+            update(id, response, of: versions, number, memory)
         case .change(.clear(let isAsked), let number, let memory):
             let wasAsked = batch.isAskedToClear
             // Nothing that came before needs to be written.
@@ -135,10 +137,12 @@ final class DiskWriter {
     }
 
     /// Where there is no room for it, what it changes goes.
-    private func update(_ id: EntryID, _ response: StoredResponse, _ number: Int64, _ memory: Int) {
+    private func update(
+        _ id: EntryID, _ response: StoredResponse, of versions: [StoredResponse.Version], _ number: Int64, _ memory: Int
+    ) {
         let cost = StorageCost.row(response, key: "")
         if !hasFailed, admit(cost, for: .changing) {
-            add(.update(id, response), number, memory, cost: cost)
+            add(.update(id, response, of: versions), number, memory, cost: cost)
         } else {
             if let failure { unreported = failure }
             let removal = DiskCommand.memory(ofRemoving: "")

@@ -9,10 +9,17 @@ struct PendingChanges {
     private var added: [String: [DiskBody]] = [:]
     /// Bodies that other programs have removed meanwhile: nobody gets them, nor what they have taken the place of.
     private var withdrawn: [String: [DiskBody]] = [:]
-    private var updated: [EntryID: (number: Int64, response: StoredResponse)] = [:]
+    private var updated: [EntryID: Update] = [:]
     private var removed: [EntryID: Int64] = [:]
     private var removedKeys: [String: Int64] = [:]
     private var cleared: Int64?
+
+    private struct Update {
+        var number: Int64
+        let response: StoredResponse
+        /// Of what is stored they are the ones that this has been made of, one after another; none: of whatever it is.
+        let versions: [StoredResponse.Version]
+    }
 
     var isEmpty: Bool {
         added.isEmpty && withdrawn.isEmpty && updated.isEmpty && removed.isEmpty && removedKeys.isEmpty
@@ -44,9 +51,24 @@ struct PendingChanges {
         return number
     }
 
-    mutating func update(_ id: EntryID, _ response: StoredResponse) -> Int64 {
+    /// Whether it may still be that version.
+    func mayBe(_ known: StoredResponse.Version?, _ id: EntryID) -> Bool {
+        known == nil || updated[id].map { $0.response.version == known } ?? true
+    }
+
+    /// Of which versions in the index that is an update; nil: there have been too many on the way.
+    func versions(_ id: EntryID, _ known: StoredResponse.Version?) -> [StoredResponse.Version]? {
+        guard let known else { return [] }
+        guard let before = updated[id] else { return [known] }
+        if before.versions.isEmpty { return [] }
+        return before.versions.count < Self.mostVersions ? before.versions + [known] : nil
+    }
+
+    private static let mostVersions = 32
+
+    mutating func update(_ id: EntryID, _ response: StoredResponse, of versions: [StoredResponse.Version]) -> Int64 {
         let number = next()
-        updated[id] = (number, response)
+        updated[id] = Update(number: number, response: response, versions: versions)
         return number
     }
 
@@ -99,7 +121,7 @@ struct PendingChanges {
         for change in batch.changes {
             switch change {
             case .insert(let body): drop(body)
-            case .update(let id, _): settle(id, batch.number)
+            case .update(let id, _, _): settle(id, batch.number)
             case .remove(let id), .removeDamaged(let id):
                 settle(id, batch.number)
                 if let number = removed[id], number <= batch.number { removed[id] = nil }
@@ -150,6 +172,9 @@ struct PendingChanges {
 
     /// With what a validation has changed.
     func latest(_ entry: StoredEntry) -> StoredEntry {
-        updated[entry.id].map { entry.with($0.response) } ?? entry
+        guard let update = updated[entry.id],
+            update.versions.isEmpty || update.versions.contains(entry.response.version)
+        else { return entry }
+        return entry.with(update.response)
     }
 }

@@ -137,13 +137,18 @@ final class Index {
         try reserving.run()
     }
 
-    /// At most so many as bring room for a change of the index.
-    func oldest(usedBefore time: Int64) throws(DatabaseError) -> [EntryID] {
+    /// At most so many as bring room for a change of the index. `except`: those of which nobody has told it that they were used
+    /// later.
+    func oldest(usedBefore time: Int64, except isUsed: (EntryID) -> Bool) throws(DatabaseError) -> [EntryID] {
         oldest.bind(1, time)
-        oldest.bind(2, 1_000)
+        oldest.bind(2, Int64.max)
         defer { oldest.reset() }
         var ids: [EntryID] = []
-        while try oldest.step() { ids.append(EntryID(rawValue: oldest.integer(0))) }
+        while ids.count < 1_000 {
+            guard try oldest.step() else { break }
+            let id = EntryID(rawValue: oldest.integer(0))
+            if !isUsed(id) { ids.append(id) }
+        }
         return ids
     }
 
@@ -195,18 +200,22 @@ final class Index {
         }
     }
 
-    /// Length and extent stay as they are: they are the body's.
-    func update(_ id: EntryID, _ response: StoredResponse, time: Int64) throws(DatabaseError) {
+    /// Length and extent stay as they are: they are the body's. `versions`: it is changed where
+    /// it is one of these; none: in any case. `time`: of the use that this is; nil: it is none.
+    func update(_ id: EntryID, _ response: StoredResponse, of versions: [StoredResponse.Version], time: Int64?)
+        throws(DatabaseError)
+    {
         selectByID.bind(1, id.rawValue)
         defer { selectByID.reset() }
         guard try selectByID.step() else { return }
         let key = selectByID.bytes(1) { String(decoding: $0, as: UTF8.self) }
         guard let row = row(selectByID, key: key) else { return }
+        guard versions.isEmpty || versions.contains(row.entry.response.version) else { return }
         let response = row.entry.with(response).response
         let identity = RowIdentity(id: id, key: key, length: response.bodyLength, checksum: row.checksum)
         updating.bind(1, id.rawValue)
         updating.bind(2, ResponseCoding.encode(response, identity))
-        updating.bind(3, time)
+        updating.bind(3, time ?? row.usedTime)
         updating.bind(4, StorageCost.row(response, key: key))
         try updating.run()
     }

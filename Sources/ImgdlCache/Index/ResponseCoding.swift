@@ -18,6 +18,7 @@ enum ResponseCoding {
     private enum Flags {
         static let encoded: Int64 = 1
         static let undecodable: Int64 = 2
+        static let overtaken: Int64 = 4
     }
 
     static func encode(_ response: StoredResponse, _ row: RowIdentity) -> [UInt8] {
@@ -28,7 +29,9 @@ enum ResponseCoding {
         writer.number(Int64(response.httpVersion))
         writer.number(response.requestTime)
         writer.number(response.responseTime)
-        writer.number((response.wasEncoded ? Flags.encoded : 0) | (response.isUndecodable ? Flags.undecodable : 0))
+        writer.number(
+            (response.wasEncoded ? Flags.encoded : 0) | (response.isUndecodable ? Flags.undecodable : 0)
+                | (response.overtakenTime != nil ? Flags.overtaken : 0))
         for digest in [response.context.trust, response.context.request, response.context.credentials] {
             writer.word(digest.high)
             writer.word(digest.low)
@@ -62,6 +65,7 @@ enum ResponseCoding {
             writer.number(fractions.request)
             writer.number(fractions.response)
         }
+        if let time = response.overtakenTime { writer.number(time) }
         return sealed(writer.bytes, row)
     }
 
@@ -104,9 +108,18 @@ enum ResponseCoding {
             }
             response.varying.append(VaryingField(name: name, value: value))
         }
-        if !reader.isAtEnd {
-            guard let request = reader.number(), let came = reader.number() else { return nil }
-            response.fractions = TimeFractions(request: request, response: came)
+        var numbers: [Int64] = []
+        while !reader.isAtEnd {
+            guard numbers.count < 3, let number = reader.number() else { return nil }
+            numbers.append(number)
+        }
+        if flags & Flags.overtaken != 0 {
+            guard let time = numbers.popLast() else { return nil }
+            response.overtakenTime = time
+        }
+        if !numbers.isEmpty {
+            guard numbers.count == 2 else { return nil }
+            response.fractions = TimeFractions(request: numbers[0], response: numbers[1])
         }
         return response.isSound ? response : nil
     }

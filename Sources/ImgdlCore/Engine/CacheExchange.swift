@@ -60,6 +60,8 @@ final class CacheExchange {
     private var end: End?
     /// A decoder has found no whole picture in what comes.
     private var isUndecodable = false
+    /// As its head came, nobody waited for it.
+    var isUnattended = false
 
     /// `moment`: of the look-up (`OutdatedURLs`).
     init(key: String, _ question: CacheQuestion, _ store: (any Store)?, at moment: UInt64) {
@@ -176,30 +178,34 @@ final class CacheExchange {
     @discardableResult
     private func finish(_ writer: any StoreWriter, _ response: StoredResponse) -> Bool {
         guard writer.finish(response) else { return false }
-        if !known.isEmpty, let store { outdateKnown(by: writer.isLost ? nil : response, store) }
+        if !known.isEmpty, let store { settleOvertaken(by: writer.isLost ? nil : response, store) }
         return true
     }
 
     /// `response`: what is stored of the answer; nil: nothing is.
-    private func outdateKnown(by response: StoredResponse?, _ store: any Store) {
+    private func settleOvertaken(by response: StoredResponse?, _ store: any Store) {
         guard let head else { return }
-        for overtaken in CacheRules.overtaken(known, by: head, for: requestSent, stored: response) {
+        let overtaken = CacheRules.overtaken(
+            known, by: head, for: requestSent, stored: response, isUnattended: isUnattended)
+        for overtaken in overtaken {
             switch overtaken {
             case .removed(let id): store.remove(id)
-            case .outdated(let id, let response): store.update(id, response)
+            case .madeStale(let entry):
+                let stale = CacheRules.overtaken(entry.response, at: responseTime)
+                store.update(entry.id, stale, of: entry.response.version)
             }
         }
         known = []
     }
 
     /// By an answer that nothing is stored of, and by one that ends as an error where nobody takes it.
-    func outdateKnown(_ store: any Store) {
+    func settleOvertaken(_ store: any Store) {
         guard !known.isEmpty, let head else { return }
         if case .fetch(stores: false) = plan { return }
         let isStored =
             head.status < 400
             && CacheRules.stored(requestSent, head, requestTime: requestTime, responseTime: responseTime) != nil
-        if !isStored { outdateKnown(by: nil, store) }
+        if !isStored { settleOvertaken(by: nil, store) }
     }
 
     /// A server may send a body byte by byte: the store gets it in pieces of so many bytes, but for the last.
@@ -262,7 +268,7 @@ final class CacheExchange {
         guard !entry.response.isUndecodable else { return }
         var response = entry.response
         response.isUndecodable = true
-        store.update(entry.id, response)
+        store.update(entry.id, response, of: entry.response.version)
         self.entry = entry.with(response)
     }
 }

@@ -60,8 +60,8 @@ extension Engine {
                 return nil
             }
         }
-        // In the background an answer that is not stored leaves what is stored as it is: it answers until it may no longer.
-        if !downloads.isUnattended(id) { exchange.outdateKnown(store) }
+        exchange.isUnattended = downloads.isUnattended(id)
+        exchange.settleOvertaken(store)
         return head
     }
 
@@ -77,7 +77,7 @@ extension Engine {
         var isLast = false
         if CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) {
             switch validation {
-            case .kept: store.update(entry.id, updated)
+            case .kept: store.update(entry.id, updated, of: entry.response.version)
             case .dropped: isLast = true
             }
         }
@@ -109,7 +109,8 @@ extension Engine {
         for entry in exchange.known
         where CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) {
             switch validation(of: entry, by: head, exchange) {
-            case .kept(let updated): store?.update(entry.id, exchange.timed(updated))
+            case .kept(let updated):
+                store?.update(entry.id, exchange.timed(updated), of: entry.response.version)
             case .dropped: store?.remove(entry.id)
             case nil: break
             }

@@ -29,6 +29,9 @@ package struct StoredResponse: Equatable, Sendable {
     package var wasEncoded: Bool
     /// A decoder found no picture in the body, or a damaged one: it is validated before each use.
     package var isUndecodable = false
+    /// Since when another answer has overtaken it that is not stored, in seconds since 1970: it is stale from then on, and its
+    /// server is asked first. nil: none has.
+    package var overtakenTime: Int64?
     /// In which it was answered.
     package var context: StoredContext
     package var bodyLength: Int64
@@ -49,6 +52,24 @@ package struct StoredResponse: Equatable, Sendable {
         self.wasEncoded = wasEncoded
         self.bodyLength = bodyLength
         self.extent = extent
+    }
+}
+
+extension StoredResponse {
+    /// What tells one state of a stored response from the states before and after it: whoever has asked about one says nothing of
+    /// another.
+    package struct Version: Equatable, Sendable {
+        let requestTime: Int64
+        let responseTime: Int64
+        let fractions: TimeFractions?
+        let overtakenTime: Int64?
+        let isUndecodable: Bool
+    }
+
+    package var version: Version {
+        Version(
+            requestTime: requestTime, responseTime: responseTime, fractions: fractions, overtakenTime: overtakenTime,
+            isUndecodable: isUndecodable)
     }
 }
 

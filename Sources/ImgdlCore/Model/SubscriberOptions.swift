@@ -37,6 +37,8 @@ package struct SubscriberOptions: Sendable {
     package var decode: DecodeOptions? = DecodeOptions()
     /// It decodes nothing, and takes no body that could not be decoded: a later request is to have it as a picture.
     package var isForPicture = false
+    /// A redirect is taken as it is: who has asked follows redirects, and it is the answer behind them that has a type.
+    package var takesRedirects = false
     /// A failure brings the pixels that could be had (features B5).
     package var salvages = false
     /// Any HTTP status is a success.

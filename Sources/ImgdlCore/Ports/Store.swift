@@ -29,8 +29,10 @@ package protocol Store: AnyObject, Sendable {
     /// Whether what is under its key has been removed since, by whichever program.
     func isRemoved(_ mark: RemovalMark) -> Bool
 
-    /// Metadata that a validation has changed, of the same body (RFC 9111 section 4.3.4).
-    func update(_ id: EntryID, _ response: StoredResponse)
+    /// What an answer has changed of a stored response, of the same body (RFC 9111 section 4.3.4). `known`: as it was when the
+    /// answer was asked for; where it is no longer so, somebody has asked later and knows better, and nothing changes. nil: it
+    /// is changed in any case.
+    func update(_ id: EntryID, _ response: StoredResponse, of known: StoredResponse.Version?)
     /// It has answered: for eviction by recency.
     func use(_ id: EntryID)
     func remove(_ id: EntryID)

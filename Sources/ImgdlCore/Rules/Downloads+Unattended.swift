@@ -105,6 +105,7 @@ extension SubscriberOptions {
         options.priority = .low
         options.decode = nil
         options.isForPicture = isForPicture || decode != nil
+        options.takesRedirects = true
         options.acceptsAnyStatus = acceptsAnyStatus
         options.validation = validation
         options.maximumBodyBytes = maximumBodyBytes

@@ -9,6 +9,7 @@ package enum ResponseRules {
         status: Int32, mediaType: String, coding: String? = nil, withholdsBasic: Bool = false,
         _ options: SubscriberOptions, request: TransferRequest
     ) -> Failure? {
+        if options.takesRedirects, RedirectRules.isRedirect(status) { return nil }
         if !accepts(status, options, request: request) {
             return failure(status: status, request: request, withholdsBasic: withholdsBasic)
         }

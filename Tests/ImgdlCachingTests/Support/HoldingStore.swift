@@ -77,7 +77,9 @@ final class HoldingStore: Store, @unchecked Sendable {
     func removalMark(_ key: String) -> RemovalMark { cache.removalMark(key) }
     func isRemoved(_ mark: RemovalMark) -> Bool { cache.isRemoved(mark) }
     var outdated: OutdatedURLs { cache.outdated }
-    func update(_ id: EntryID, _ response: StoredResponse) { cache.update(id, response) }
+    func update(_ id: EntryID, _ response: StoredResponse, of known: StoredResponse.Version?) {
+        cache.update(id, response, of: known)
+    }
     func use(_ id: EntryID) { cache.use(id) }
     func remove(_ id: EntryID) { cache.remove(id) }
     func digest(_ message: ContextMessage) -> ContextDigest { cache.digest(message) }

@@ -75,6 +75,8 @@ package final class CacheQuestion: Sendable {
         if let maxStale = control.maxStale.value, -remaining <= maxStale { return .plainly }
         // With max-age a stale response is wanted only as max-stale says (section 5.2.1.1).
         if control.maxAge != .absent { return .none }
+        // Who has had the answer that came since is not given this one as if there was none.
+        guard freshness.overtakenTime == nil else { return .none }
         if let window = response.staleWhileRevalidate.value, -remaining < window { return .whileRevalidating }
         return .none
     }

@@ -28,7 +28,7 @@ extension CacheRules {
         }
         guard head.status == 200, stored.status == 200, stored.extent == .whole else { return nil }
         guard hasSameBody(stored, head) else {
-            return .kept(outdated(stored))
+            return .kept(overtaken(stored, at: responseTime))
         }
         let updated = updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
         // A HEAD may have been answered for another variant of the same length.
@@ -57,14 +57,11 @@ extension CacheRules {
         return stored.context.answers(context, isForAll: CacheControl(head.fields).isForAll)
     }
 
-    /// The same, stale from now on: its times are before anything that a freshness lifetime reaches.
-    static func outdated(_ stored: StoredResponse) -> StoredResponse {
-        let longAgo: Int64 = -(1 << 40)
-        var outdated = stored
-        outdated.requestTime = longAgo
-        outdated.responseTime = longAgo
-        outdated.fractions = nil
-        return outdated
+    /// The same, stale from that time on, or from when it was so already.
+    package static func overtaken(_ stored: StoredResponse, at time: Int64) -> StoredResponse {
+        var overtaken = stored
+        overtaken.overtakenTime = min(time, stored.overtakenTime ?? time)
+        return overtaken
     }
 
     /// A 304 names the response that it is about by its validators; without any it can only be the one that was asked
@@ -108,6 +105,7 @@ extension CacheRules {
         result.requestTime = requestTime
         result.responseTime = responseTime
         result.fractions = nil
+        result.overtakenTime = nil
         return result
     }
 

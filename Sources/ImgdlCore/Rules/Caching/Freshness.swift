@@ -18,6 +18,8 @@ final class Freshness: Sendable {
     let remainingCoding: String?
     private let initialAge: Int64
     private let responseTime: Int64
+    /// As of `StoredResponse`: it is stale, whatever its lifetime says.
+    let overtakenTime: Int64?
 
     init(_ stored: StoredResponse, wallTime: Int64) {
         var control = CacheControl()
@@ -52,6 +54,7 @@ final class Freshness: Sendable {
         self.modified = modified
         lifetime = Self.lifetime(stored.status, control, expires, date: date, modified: modified)
         responseTime = stored.responseTime
+        overtakenTime = stored.overtakenTime
         initialAge = Self.initialAge(stored, date: date, age: ageText)
         let hidden = FieldNames(control.noCacheFields)
         shownFields = stored.fields.filter { !isNamed($0, "Age") && !hidden.contains($0) }
@@ -63,7 +66,10 @@ final class Freshness: Sendable {
     func age(_ wallTime: Int64) -> Int64 { initialAge + Self.span(from: responseTime, to: wallTime) }
 
     /// Seconds it will still be fresh; past its freshness, negative or 0.
-    func remaining(_ wallTime: Int64) -> Int64 { lifetime - age(wallTime) }
+    func remaining(_ wallTime: Int64) -> Int64 {
+        let remaining = lifetime - age(wallTime)
+        return overtakenTime.map { min(remaining, -Self.span(from: $0, to: wallTime)) } ?? remaining
+    }
 
     /// For how many seconds it has been stale; nil: it is fresh. What is to be validated before each use is stale at once.
     func staleness(_ wallTime: Int64) -> Int64? {

@@ -9,7 +9,7 @@ extension StoredResponse {
     /// is not stored and not found.
     package var isSound: Bool {
         guard (0...Self.greatestLength).contains(bodyLength), Self.times.contains(requestTime),
-            Self.times.contains(responseTime)
+            Self.times.contains(responseTime), overtakenTime.map(Self.times.contains) ?? true
         else { return false }
         if let fractions {
             let microseconds: Range<Int64> = 0..<1_000_000

@@ -188,7 +188,8 @@ impl Request {
     }
 
     /// Only if it has changed: what comes from the cache, or has the very bytes that were stored when the request began,
-    /// ends with [`Code::NOT_MODIFIED`]. It waits for the validation of what is stale, also within stale-while-revalidate.
+    /// ends with [`Code::NOT_MODIFIED`]. It waits for the validation of what is stale, also within stale-while-revalidate,
+    /// but where the request itself takes what is stale (`Cache-Control: max-stale`, [`CacheMode::Only`]).
     pub fn ignore_cached(self) -> Request {
         self.with(sys::IMGDL_REQUEST_IGNORE_CACHED)
     }
