@@ -25,6 +25,7 @@ final class TurnWatch: @unchecked Sendable {
     private let isUnderWay = Atomic<Bool>(false)
     private let isAsleep = Atomic<Bool>(true)
     private let isSampled = Atomic<Bool>(false)
+    private let hasStopped = Atomic<Bool>(false)
     private let answerBytes = Atomic<Int64>(0)
     private let isCrowdedNow = Atomic<Bool>(false)
     /// Nanoseconds of the thread outside of turns and outside of the host's code, as far as they were measured.
@@ -81,12 +82,15 @@ final class TurnWatch: @unchecked Sendable {
         isUnderWay.store(true, ordering: .sequentiallyConsistent)
         if isAsleep.load(ordering: .sequentiallyConsistent) { start() }
         body()
-        isUnderWay.store(false, ordering: .sequentiallyConsistent)
-        // Only then: it is a system call, and as long as little is gone it does not matter whose time it was.
+        // Only while it is crowded: it is a system call, and as long as little is gone it does not matter whose time it was.
         timeAtEnd = isCrowded ? ownTime() : nil
-        guard isSampled.load(ordering: .sequentiallyConsistent) else { return [] }
+        isUnderWay.store(false, ordering: .sequentiallyConsistent)
+        // By the next sample, which may be taken here already, nothing is under way.
+        guard isSampled.load(ordering: .sequentiallyConsistent) || hasStopped.load(ordering: .sequentiallyConsistent)
+        else { return [] }
         // Not before a shutdown that is under way has ended.
         return lock.withLock {
+            hasStopped.store(false, ordering: .sequentiallyConsistent)
             defer { stopped = [] }
             return stopped
         }
@@ -181,6 +185,7 @@ final class TurnWatch: @unchecked Sendable {
         guard self.turn.load(ordering: .relaxed) == turn, isUnderWay.load(ordering: .sequentiallyConsistent),
             !stopped.contains(where: { $0.socket == socket })
         else { return }
+        hasStopped.store(true, ordering: .sequentiallyConsistent)
         stopped.append(Stop(socket: socket, connection: system_socket_name(socket)))
         Self.disconnect(socket)
     }
