@@ -13,8 +13,8 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     private var kept: [BodySlice]?
     private var length: Int64 = 0
     private var hasEnded = false
-    /// Set as it ends: neither disk nor memory has it.
-    private var isKeptByNobody = false
+    /// Set as it ends, where the disk had no room for it from the beginning or there is none.
+    private var hasBeenLost = false
 
     init(_ cache: Cache, key: String, id: EntryID, _ mark: ChangeMark, body: DiskBody?, since requestMark: RequestMark)
     {
@@ -41,7 +41,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     @discardableResult
     func finish(_ response: StoredResponse) -> Bool { end(response) }
 
-    var isLost: Bool { body.map { cache.disk?.isLost($0) ?? false } ?? isKeptByNobody }
+    var isLost: Bool { body.map { cache.disk?.isLost($0) ?? false } ?? hasBeenLost }
 
     func keep(_ response: StoredResponse) {
         if length > cache.configuration.maximumPartialBytes { abandon() } else { _ = end(response) }
@@ -63,7 +63,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         let storing = cache.stored(
             StoredEntry(id: id, response: response, mark: mark), key: key, slices: kept, body: body,
             since: requestMark.removals)
-        isKeptByNobody = storing == .isLost
+        hasBeenLost = storing == .isLost
         return storing != .isRefused
     }
 }

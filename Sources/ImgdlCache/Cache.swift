@@ -13,7 +13,7 @@ package final class Cache: Store, @unchecked Sendable {
     let imageTier: ImageTier?
     /// nil: in memory alone.
     let disk: DiskStore?
-    /// Of a cache without a disk.
+    /// Answers that are not kept, and nobody else has; nil: the disk tells of them.
     let losses: MemoryLosses?
     /// Lives as long as the cache does, whether or not there is anything to tell.
     private let events: @Sendable (CacheEvent) -> Void
@@ -203,24 +203,25 @@ package final class Cache: Store, @unchecked Sendable {
             entry, key: key, body: slices, wallTime: wallTime, since: mark, isOnDisk: body != nil)
         guard !removed.isRefused else { return .isRefused }
         forget(removed)
-        guard body != nil || removed.isKept else {
-            // Of a beginning nobody misses anything.
-            if !entry.response.isBeginning { losses?.count(.tooLarge) }
-            return .isLost
+        if body != nil || removed.isKept {
+            imageTier?.remove(replacedBy: entry, key: key, wallTime: wallTime)
+            if disk == nil { lock.withLock { counts.stored += 1 } }
+        } else if !entry.response.isBeginning {
+            // A beginning is missed by nobody.
+            losses?.count(.tooLarge)
         }
-        imageTier?.remove(replacedBy: entry, key: key, wallTime: wallTime)
-        if disk == nil { lock.withLock { counts.stored += 1 } }
-        return .isDone
+        // Memory beside a disk is soon lost: what the disk has would answer again as if nothing had come since.
+        return body != nil || disk == nil && removed.isKept ? .isDone : .isLost
     }
 
     enum Storing {
         case isDone
-        /// Neither disk nor memory has it. What it would take the place of is there.
+        /// The disk does not have it, or, where there is none, memory. What it would take the place of there is there.
         case isLost
         case isRefused
     }
 
-    /// What was not used for too long: no thread looks for it, but whoever asks and stores.
+    /// Memory lets go of what was not used for too long: no thread looks for it, but whoever asks and stores.
     func removeOld() {
         guard configuration.maximumAge != nil else { return }
         var removed = MemoryTier.Removed()

@@ -59,7 +59,7 @@ final class MemoryLosses: @unchecked Sendable {
         }
     }
 
-    /// What was not told is told now.
+    /// Losses that have not been told are told now.
     func beginClosing() {
         lock.withLock {
             isClosing = true

@@ -60,7 +60,8 @@ struct TurnBudget {
     private var lastInstant: Instant?
     /// Of the limit, in the last second.
     private(set) var spent: Int64 = 0
-    /// Of that, what bytes that come now may still pay for: they are read before they are an answer's. One long interval's.
+    /// Of that, what bytes that come now may still pay for: they are read before they are an answer's. At most one long
+    /// interval's.
     private var payable: Int64 = 0
 
     /// Half of the limit is gone: it is looked at more often, and who wants little goes first.
@@ -83,9 +84,9 @@ struct TurnBudget {
     private mutating func charge(_ sample: Sample, within elapsed: Int64) {
         guard sample.turn != nil, !sample.isInHost else { return }
         if let last {
-            let unpaid = max(-min(payable, spent), min(Self.own(last, sample) - Self.paid(last, sample), elapsed))
-            spent = min(Self.limit, spent + unpaid)
-            payable = max(0, min(Self.longInterval, payable + unpaid))
+            let balance = max(-min(payable, spent), min(Self.own(last, sample) - Self.paid(last, sample), elapsed))
+            spent = min(Self.limit, spent + balance)
+            payable = max(0, min(Self.longInterval, payable + balance))
         }
         last = sample
     }

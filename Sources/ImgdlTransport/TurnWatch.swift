@@ -75,8 +75,8 @@ final class TurnWatch: @unchecked Sendable {
 
     /// A turn. Says which sockets were shut down in it. Always on the same thread.
     func during(_ body: () -> Void) -> [Stop] {
-        if let timeAtEnd {
-            timeBetween.store(timeBetween.load(ordering: .relaxed) &+ ownTime() &- timeAtEnd, ordering: .relaxed)
+        if let timeAtEnd, let now = ownTime() {
+            timeBetween.store(timeBetween.load(ordering: .relaxed) &+ now &- timeAtEnd, ordering: .relaxed)
         }
         turn.store(turn.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         isUnderWay.store(true, ordering: .sequentiallyConsistent)
@@ -96,10 +96,12 @@ final class TurnWatch: @unchecked Sendable {
         }
     }
 
-    /// Nanoseconds of CPU time of this thread, without the host's code.
-    private func ownTime() -> Int64 {
+    /// Nanoseconds of CPU time of this thread, without the host's code; nil: they are not known.
+    private func ownTime() -> Int64? {
         var time = timespec()
-        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0, let rest = system_thread_rest() else { return 0 }
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0, let rest = system_thread_rest() else {
+            return nil
+        }
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec) - system_rest_nanoseconds(rest)
     }
 

@@ -33,6 +33,26 @@ final class RecoveryTests: StoreTestCase {
         return try Cache(configuration, clock: MonotonicClock(), tuning: tuning) { [log] in log.add($0) }
     }
 
+    /// Memory has it, and may let it go: what is on the disk is not to answer then as if nothing had come since.
+    func testWhatMemoryAloneHasBesideABrokenDiskIsLost() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        configuration.maximumMemoryBytes = 100_000
+        let cache = try open()
+        cache.put("k", bytes(100), response(at: 1))
+        try cache.flush()
+        disk.fail(.write, ENOSPC)
+        cache.put("other", bytes(100))
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        let writer = try XCTUnwrap(cache.write("k", response(at: 2)))
+        writer.append(slices(bytes(50)))
+        XCTAssertTrue(writer.finish(response(at: 2)))
+        XCTAssertTrue(writer.isLost)
+        let found = cache.findInMemory("k") { _ in .entry(0, withBody: true) }
+        XCTAssertEqual(found?.entry.response.bodyLength, 50)
+        cache.close()
+    }
+
     // MARK: The disk is tried again by itself
 
     func testADiskThatWorksAgainIsFoundThoughNobodyStores() throws {

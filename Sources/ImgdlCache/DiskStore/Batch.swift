@@ -95,7 +95,7 @@ struct Batch {
         return before - memory
     }
 
-    /// Those of that key, which wait no more: there is nothing to remove. nil: something waits that is stored under it.
+    /// Removals of that key wait no more: there is nothing to remove. Gives them. nil: something waits that is stored under it.
     mutating func dropRemovals(of key: String) -> Batch? {
         if bodies.contains(where: { $0.key == key }) { return nil }
         let (all, last) = (items, number)

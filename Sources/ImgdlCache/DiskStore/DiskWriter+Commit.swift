@@ -87,7 +87,7 @@ extension DiskWriter {
         }
     }
 
-    /// What has been used since, and the index may not know.
+    /// Uses since that time that the index may not know.
     func uses(since time: Int64) -> [EntryID: Int64] {
         let waiting = store.withState { $0.uses }
         return unwrittenUses.merging(waiting) { max($0, $1) }.filter { $0.value >= time }

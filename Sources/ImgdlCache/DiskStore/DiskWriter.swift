@@ -45,7 +45,7 @@ final class DiskWriter {
     /// Bodies may lie there that the index, which is new, does not count.
     var hasUnknownBodies = false
     var unsynced = UnsyncedBodies()
-    /// What was taken to be written and could not be: written with the next, as long as they are not too many.
+    /// Uses that could not be written: they are written with the next, as long as they are not too many.
     var unwrittenUses: [EntryID: Int64] = [:]
     /// What it may fill of the folder.
     var ledger = StorageLedger()

@@ -17,7 +17,7 @@ struct PendingChanges {
     private struct Update {
         var number: Int64
         let response: StoredResponse
-        /// Of what is stored they are the ones that this has been made of, one after another; none: of whatever it is.
+        /// Versions that this has been made of, one after another; none: it is made of whatever is stored.
         let versions: [StoredResponse.Version]
     }
 
@@ -56,7 +56,7 @@ struct PendingChanges {
         known == nil || updated[id].map { $0.response.version == known } ?? true
     }
 
-    /// Of which versions in the index that is an update; nil: there have been too many on the way.
+    /// Versions in the index of which that is an update; nil: there have been too many on the way.
     func versions(_ id: EntryID, _ known: StoredResponse.Version?) -> [StoredResponse.Version]? {
         guard let known else { return [] }
         guard let before = updated[id] else { return [known] }

@@ -60,12 +60,13 @@ enum ResponseCoding {
             writer.number(field.value == nil ? 0 : 1)
             if let value = field.value { writer.text(value) }
         }
+        // Ahead of what a library takes for fractions that does not know it: it finds them unsound, and the response not.
+        if let time = response.overtakenTime { writer.number(time) }
         // At the end, where a library that does not know them does not look.
         if let fractions = response.fractions {
             writer.number(fractions.request)
             writer.number(fractions.response)
         }
-        if let time = response.overtakenTime { writer.number(time) }
         return sealed(writer.bytes, row)
     }
 
@@ -108,18 +109,13 @@ enum ResponseCoding {
             }
             response.varying.append(VaryingField(name: name, value: value))
         }
-        var numbers: [Int64] = []
-        while !reader.isAtEnd {
-            guard numbers.count < 3, let number = reader.number() else { return nil }
-            numbers.append(number)
-        }
         if flags & Flags.overtaken != 0 {
-            guard let time = numbers.popLast() else { return nil }
+            guard let time = reader.number() else { return nil }
             response.overtakenTime = time
         }
-        if !numbers.isEmpty {
-            guard numbers.count == 2 else { return nil }
-            response.fractions = TimeFractions(request: numbers[0], response: numbers[1])
+        if !reader.isAtEnd {
+            guard let request = reader.number(), let came = reader.number() else { return nil }
+            response.fractions = TimeFractions(request: request, response: came)
         }
         return response.isSound ? response : nil
     }
