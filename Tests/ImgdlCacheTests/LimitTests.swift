@@ -5,6 +5,13 @@ import XCTest
 
 /// Issue 5: eviction by recency to nine tenths, age, the limit of beginnings.
 final class LimitTests: StoreTestCase {
+    /// Nanoseconds that this thread has worked.
+    private func ownProcessorTime() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
     /// Of a body of 1,000 bytes without fields under a key of some letters, and of none.
     private let cost = StorageCost.file(1_000) + StorageCost.row(response(), key: "k000")
     private let emptyCost = StorageCost.row(response(), key: "k000")
@@ -264,13 +271,20 @@ final class LimitTests: StoreTestCase {
         XCTAssertLessThanOrEqual(bytesOnDisk(path), 20_000_000 + 3 << 20)
     }
 
-    /// Issue 20: "10,000 answers a second of 1 KB are stored or counted".
-    func testEachOfTenThousandAnswersIsStoredOrCounted() throws {
+    /// Issue 20: "10,000 answers a second of 1 KB are stored or counted". They come as fast as that, by the clock.
+    func testEachOfTenThousandAnswersASecondIsStoredOrCounted() throws {
         tuning = CacheTuning()
         tuning.queueBytes = 1 << 20
         let cache = try open()
         let content = bytes(1_000)
-        for i in 0..<10_000 { XCTAssertTrue(cache.put("k\(i)", content)) }
+        let begun = MonotonicClock().now()
+        let before = ownProcessorTime()
+        for moment in 0..<100 {
+            // A hundred in each hundredth of a second; who is late does not wait.
+            while MonotonicClock().now().milliseconds(since: begun) < moment * 10 { usleep(500) }
+            for i in 0..<100 { XCTAssertTrue(cache.put("k\(moment)-\(i)", content)) }
+        }
+        XCTAssertLessThan(ownProcessorTime() - before, 1_000_000_000, "a second of work is the whole second")
         try cache.flush()
         let statistics = try cache.statistics()
         XCTAssertEqual(statistics.stored + statistics.notStored, 10_000)

@@ -10,8 +10,18 @@ final class ContextTests: ContextTestCase {
         network.answers { [bytes] _ in Reply(200, [("ETag", "\"1\"")] + fields, bytes) }
     }
 
-    /// `reopens`: everything is stored before the first is asked for, by a program that has been started anew.
-    private func checkPairs(_ origin: String, _ ways: [Way], reopens: Bool = false) throws {
+    /// Who asks for what has been stored: who stored it, the same after a restart, or another program at the same time.
+    private enum Asker: CaseIterable { case itself, restarted, beside }
+
+    private func move(to asker: Asker) throws {
+        switch asker {
+        case .itself: break
+        case .restarted: try reopen()
+        case .beside: try openBeside()
+        }
+    }
+
+    private func checkPairs(_ origin: String, _ ways: [Way], by asker: Asker = .itself) throws {
         for (fields, isForAll) in [
             ("max-age=60", false), ("private, must-revalidate, max-age=60", false), ("public, max-age=60", true),
         ] {
@@ -20,11 +30,11 @@ final class ContextTests: ContextTestCase {
                 serveEach([("Cache-Control", fields)])
                 return try XCTUnwrap(get(ways[index], urls[index]).bytes)
             }
-            let stored = reopens ? try ways.indices.map(store) : []
-            if reopens { try reopen() }
+            let stored = asker == .itself ? [] : try ways.indices.map(store)
+            try move(to: asker)
             for (index, first) in ways.enumerated() {
                 let url = urls[index]
-                let own = reopens ? stored[index] : try store(index)
+                let own = asker == .itself ? try store(index) : stored[index]
                 XCTAssertEqual(try get(first, url).bytes, own, "\(first.name) shares with itself")
                 XCTAssertEqual(try get(first, url, mode: .only).bytes, own, "\(first.name) shares with itself")
                 for second in ways where second.name != first.name {
@@ -49,7 +59,12 @@ final class ContextTests: ContextTestCase {
 
     func testNoPairSharesWhatIsOnDiskAfterARestart() throws {
         try open(onDisk: true) { _ in }
-        try checkPairs("https://a.example", Way.all, reopens: true)
+        try checkPairs("https://a.example", Way.all, by: .restarted)
+    }
+
+    func testNoPairSharesWhatAnotherProgramHasStored() throws {
+        try open(onDisk: true) { _ in }
+        try checkPairs("https://a.example", Way.all, by: .beside)
     }
 
     /// Over http it changes nothing of the request, and is still another trust.
@@ -201,20 +216,32 @@ final class ContextTests: ContextTestCase {
         XCTAssertEqual(try get("/a").outcome, .network)
     }
 
-    /// What broke off is continued by whom it belongs to alone.
-    func testNoPairResumesForAnother() throws {
+    /// What broke off is continued by whom it belongs to alone, and by that one it is.
+    private func checkResumption(by asker: Asker) throws {
         let fields = [("ETag", "\"1\""), ("Cache-Control", "public, max-age=60"), ("Accept-Ranges", "bytes")]
+        network.answers { [bytes] _ in Reply(200, fields, bytes).cut(after: 20) }
         for (index, first) in Way.all.enumerated() {
-            let path = "/\(index)"
-            network.answers { [bytes] request in
-                request.fields.first(named: "Range") == nil ? Reply(200, fields, bytes).cut(after: 20) : Reply(500)
-            }
-            XCTAssertEqual(try get(first, path).failure?.code, .truncated)
+            XCTAssertEqual(try get(first, "/\(index)").failure?.code, .truncated)
+        }
+        try move(to: asker)
+        network.answers { _ in Reply(500) }
+        for (index, first) in Way.all.enumerated() {
             for second in Way.all where second.name != first.name {
-                _ = try get(second, path)
+                _ = try get(second, "/\(index)")
                 XCTAssertNil(network.last.fields.first(named: "Range"), "\(first.name) for \(second.name)")
                 XCTAssertNil(network.last.fields.first(named: "If-None-Match"))
             }
+            _ = try get(first, "/\(index)")
+            XCTAssertEqual(network.last.fields.first(named: "Range"), "bytes=20-", "\(first.name) for itself")
+        }
+    }
+
+    func testNoPairResumesForAnother() throws { try checkResumption(by: .itself) }
+
+    func testNoPairResumesForAnotherOnDisk() throws {
+        for asker in Asker.allCases {
+            try openAnew(onDisk: true, memory: 0)
+            try checkResumption(by: asker)
         }
     }
 

@@ -13,6 +13,8 @@ class CachingTestCase: XCTestCase {
     var downloader: Downloader!
     private(set) var configuration = DownloaderConfiguration(userAgent: "test")
     private(set) var directory: String?
+    /// Those that go on in what stands for another program.
+    private var programs: [(downloader: Downloader, store: HoldingStore)] = []
 
     override func setUpWithError() throws {
         continueAfterFailure = false
@@ -21,6 +23,10 @@ class CachingTestCase: XCTestCase {
 
     override func tearDownWithError() throws {
         downloader.destroy()
+        for program in programs {
+            program.downloader.destroy()
+            program.store.cache.close()
+        }
         try removeDirectory()
     }
 
@@ -52,6 +58,15 @@ class CachingTestCase: XCTestCase {
     func reopen() throws {
         try store.cache.flush()
         downloader.destroy()
+        try openStore()
+        try openDownloader { _ in }
+    }
+
+    /// As by another program that has the same folder open at the same time; what asked until now stays open.
+    func openBeside() throws {
+        try store.cache.flush()
+        programs.append((downloader, store))
+        store = nil
         try openStore()
         try openDownloader { _ in }
     }
