@@ -69,6 +69,6 @@ final class PNGFrame {
     private var failure: Failure {
         let words = codec_png_message(session).map { "libpng: " + String(cString: $0) }
         let code = codec_png_is_out_of_memory(session) != 0 ? ErrorCode.outOfMemory : .badImageData
-        return Failure(code, words ?? "a frame has less image data than pixels")
+        return Failure(code, words ?? "a frame of the PNG has less image data than pixels")
     }
 }

@@ -16,6 +16,9 @@ struct CurlOutcome {
     /// Bytes of the header that have come, with those of interim responses, and how many may.
     var headerBytes = 0
     var maximumHeaderBytes = 256 << 10
+    /// Bytes of the body that have come, as they were sent, and how many its header announces; nil for none of these.
+    var bodyBytes: Int64 = 0
+    var announcedBytes: Int64?
     /// What the line belongs to that would have come next, and the name of the field before it.
     var headerPart = HeaderBudget.Part.header
     var lastFieldName: String?
@@ -58,7 +61,7 @@ enum CurlErrors {
 
     static func failure(_ outcome: CurlOutcome) -> Failure {
         if outcome.proxyStatus >= 300 || (100...199).contains(outcome.proxyStatus) {
-            return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus): \(words(outcome))")
+            return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus)\(reason(outcome))")
         }
         if case .header(let cause) = excess(outcome) {
             return HeaderBudget.unseenHeader(outcome.headerPart, cause, isShared: outcome.isShared)
@@ -81,15 +84,14 @@ enum CurlErrors {
         case CURLE_SEND_ERROR where isRefused(outcome), CURLE_RECV_ERROR where isRefused(outcome):
             return make(.tlsFailed, outcome)
         // Nothing was wrong with the connection.
-        case CURLE_RECV_ERROR where outcome.isChunked && outcome.systemError == 0: return make(.protocolError, outcome)
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
-            return make(.connectionLost, outcome)
+        case CURLE_RECV_ERROR where outcome.isChunked && outcome.systemError == 0: return unreadable(outcome)
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND: return lost(outcome)
         case tooLarge: return headerLimit(outcome)
         case CURLE_PARTIAL_FILE where isReset(outcome):
             return unanswered(outcome, "the server reset the stream, and ended the connection (GOAWAY)")
-        case CURLE_PARTIAL_FILE: return make(outcome.hasHead ? .truncated : .connectionLost, outcome)
+        case CURLE_PARTIAL_FILE: return outcome.hasHead ? truncated(outcome) : lost(outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
-        case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
+        case CURLE_HTTP2_STREAM: return lost(outcome)
         // Newer versions call it that, too, where the server closes a connection without an answer.
         case CURLE_HTTP2 where outcome.secureEnd == CCURL_SECURE_ENDED && !outcome.hasHead:
             return Failure(.connectionLost, "the server closed the connection without an answer")
@@ -99,19 +101,19 @@ enum CurlErrors {
         case CURLE_WEIRD_SERVER_REPLY where !outcome.hasHead && outcome.message.contains("Content-Length"):
             return Failure(.protocolError, "the response's Content-Length is not one number: \(words(outcome))")
         case CURLE_HTTP2, CURLE_HTTP3, CURLE_WEIRD_SERVER_REPLY, CURLE_TOO_MANY_REDIRECTS:
-            return make(.protocolError, outcome)
+            return unreadable(outcome)
         // The URL was checked before: this is HTTP/0.9 or what looks like it, the answer of something that is no server.
-        case CURLE_UNSUPPORTED_PROTOCOL: return make(.protocolError, outcome)
+        case CURLE_UNSUPPORTED_PROTOCOL: return unreadable(outcome)
         case CURLE_URL_MALFORMAT: return make(.invalidURL, outcome)
         // Content-Encoding is none of curl's business: this is a Transfer-Encoding that was not asked for.
-        case CURLE_BAD_CONTENT_ENCODING: return make(.protocolError, outcome)
+        case CURLE_BAD_CONTENT_ENCODING: return unreadable(outcome)
         case CURLE_OPERATION_TIMEDOUT: return make(outcome.isConnected ? .idleTimeout : .connectTimeout, outcome)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_ISSUER_ERROR:
             return make(.tlsCertificate, outcome)
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return make(.tlsPin, outcome)
         case CURLE_SSL_CONNECT_ERROR:
             switch outcome.handshake {
-            case CCURL_HANDSHAKE_CUT_OFF: return make(.connectionLost, outcome)
+            case CCURL_HANDSHAKE_CUT_OFF: return lost(outcome)
             case CCURL_HANDSHAKE_UNTRUSTED: return make(.tlsCertificate, outcome)
             default: break
             }
@@ -135,12 +137,18 @@ enum CurlErrors {
         case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isConnected && !outcome.hasHead:
             return Failure(
                 .protocolError, "the response's header cannot be read: its first field may begin with a space")
+        case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isInTunnel:
+            return Failure(
+                .proxyFailed,
+                "\(HeaderBudget.Part.tunnel.rawValue) cannot be read: it is not HTTP, or its first field begins with a space"
+            )
         // An answer of a proxy's that is not HTTP.
-        case _ where outcome.isInTunnel: return make(.proxyFailed, outcome)
+        case _ where outcome.isInTunnel:
+            return Failure(.proxyFailed, "\(HeaderBudget.Part.tunnel.rawValue) cannot be read: \(words(outcome))")
         // A key that cannot be read.
         case _ where outcome.usesClientCertificate && !outcome.isConnected: return make(.tlsFailed, outcome)
         // Garbage in place of a trailer.
-        case _ where outcome.isChunked: return make(.protocolError, outcome)
+        case _ where outcome.isChunked: return unreadable(outcome)
         default: return make(.internal, outcome)
         }
     }
@@ -242,6 +250,34 @@ enum CurlErrors {
         outcome.isHTTP2 && !outcome.hasHead && !outcome.tellsGoawayApart
     }
 
+    /// What of the answer is no HTTP; trailers are part of a body that comes in chunks.
+    private static func unreadable(_ outcome: CurlOutcome) -> Failure {
+        Failure(
+            .protocolError,
+            "the response's \(outcome.hasHead ? "body" : "header") cannot be read: \(words(outcome))")
+    }
+
+    /// How far the answer had come is ours to say: curl has no words where a stream ends too early, or general ones.
+    private static func truncated(_ outcome: CurlOutcome) -> Failure {
+        Failure(.truncated, "the body ends after \(received(outcome))\(reason(outcome))")
+    }
+
+    private static func lost(_ outcome: CurlOutcome) -> Failure {
+        let what = outcome.code == CURLE_HTTP2_STREAM ? "the stream" : "the connection"
+        let place =
+            switch outcome {
+            case _ where outcome.hasHead: "after \(received(outcome)) of the body"
+            case _ where outcome.headerBytes > 0: "after \(outcome.headerBytes) bytes of the response's header"
+            case _ where outcome.isConnected: "before the answer"
+            default: "while it was being made"
+            }
+        return Failure(.connectionLost, "\(what) was lost \(place)\(reason(outcome))")
+    }
+
+    private static func received(_ outcome: CurlOutcome) -> String {
+        outcome.announcedBytes.map { "\(outcome.bodyBytes) of \($0) bytes" } ?? "\(outcome.bodyBytes) bytes"
+    }
+
     private static func unanswered(_ outcome: CurlOutcome, _ sentence: String) -> Failure {
         guard !outcome.hasHead, !RetryRules.isIdempotent(outcome.method) else {
             return Failure(.connectionLost, sentence)
@@ -289,9 +325,17 @@ enum CurlErrors {
     }
 
     private static func words(_ outcome: CurlOutcome) -> String {
+        ownWords(outcome) ?? String(cString: curl_easy_strerror(outcome.code))
+    }
+
+    /// For the end of a sentence that says something without it.
+    private static func reason(_ outcome: CurlOutcome) -> String { ownWords(outcome).map { ": \($0)" } ?? "" }
+
+    /// nil: curl has none for this transfer.
+    private static func ownWords(_ outcome: CurlOutcome) -> String? {
         var text = outcome.message
         while text.last?.isWhitespace == true { text.removeLast() }
-        if text.isEmpty { text = String(cString: curl_easy_strerror(outcome.code)) }
+        guard !text.isEmpty, text != String(cString: curl_easy_strerror(outcome.code)) else { return nil }
         for secret in outcome.secrets where !secret.isEmpty {
             text = text.replacing(secret, with: QueryRedaction.mark)
         }

@@ -278,7 +278,8 @@ final class CurlTransfer: LingeringStream {
         let outcome = CurlOutcome(
             code: code, method: request.method, message: handle?.errorMessage ?? "", isConnected: isConnected,
             hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
-            maximumHeaderBytes: request.maximumHeaderBytes, headerPart: parser.part,
+            maximumHeaderBytes: request.maximumHeaderBytes, bodyBytes: handle?.bodyBytes ?? 0,
+            announcedBytes: handle?.announcedBytes, headerPart: parser.part,
             lastFieldName: parser.lastFieldName, systemError: systemError,
             handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
             isHTTP2: connection?.isHTTP2 ?? false, isShared: connection?.isShared ?? false,

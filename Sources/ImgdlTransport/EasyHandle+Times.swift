@@ -5,6 +5,15 @@ extension EasyHandle {
     /// Connections that the transfer had to open; 0 when it was given one that stood.
     var newConnections: Int { ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) }
 
+    /// Of the answer's body, as they came.
+    var bodyBytes: Int64 { offset(CURLINFO_SIZE_DOWNLOAD_T) }
+
+    /// Of its body, by its Content-Length; nil without one.
+    var announcedBytes: Int64? {
+        let bytes = offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        return bytes < 0 ? nil : bytes
+    }
+
     /// What curl measured so far (features B24). Its own times count from the transfer's start. Each question costs
     /// some eighty instructions: what a transfer cannot have is not asked for.
     func times(isConnected: Bool, sendsBody: Bool) -> TransferTimes {

@@ -125,7 +125,8 @@ struct ResponseHeadParser {
 
     private mutating func endOfHead() -> Step {
         guard status != 101 else {
-            return .failed(Failure(.protocolError, "the server switched protocols without being asked", status: 101))
+            return .failed(
+                Failure(.protocolError, "the server switched protocols (101) without being asked", status: 101))
         }
         guard status >= 200 else { return .more }
         isComplete = true

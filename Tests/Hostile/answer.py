@@ -19,16 +19,76 @@ ENDLESS = 10 ** 9
 
 ROWS = {}
 
+_LIBRARY = ctypes.CDLL("libcurl.so.4")
+_LIBRARY.curl_version.restype = _LIBRARY.curl_easy_strerror.restype = ctypes.c_char_p
+
 
 def _versions():
     """Those that download here, of libcurl and of nghttp2 in it."""
-    library = ctypes.CDLL("libcurl.so.4")
-    library.curl_version.restype = ctypes.c_char_p
-    said = library.curl_version()
+    said = _LIBRARY.curl_version()
     return [tuple(map(int, re.search(rb"%s/(\d+)\.(\d+)" % name, said).groups())) for name in (b"libcurl", b"nghttp2")]
 
 
 LIBCURL, NGHTTP2 = _versions()
+
+# What libcurl says of its codes in general: no cause of anything.
+GENERAL = {_LIBRARY.curl_easy_strerror(code).decode() for code in range(1, 110)}
+
+# What the message of each code names behind the URL, whatever the answer: patterns, of which one is found, with the values of
+# the row's options and of what was seen. Where libraries choose the words, these are what stands beside them; `.` is a code
+# whose words are theirs alone, and no general ones.
+PICTURE = r"\b(PNG|JPEG|GIF|WebP|AVIF|(libpng|libjpeg|libwebp): \S)"
+WORDS = {
+    "ANIMATION_LIMIT": r"frames of \d+ × \d+ pixels are more than the limit of \d+ pixels",
+    "BAD_IMAGE_DATA": (PICTURE, r"the body is empty", r"not an image: it begins with ", r"the picture is \d+ × \d+ pixels"),
+    "BODY_LIMIT": r"(the body is larger|announces \d+ bytes), the limit is %(max_body_bytes)s bytes",
+    "CONNECT_FAILED": r"port \d+|connect to \S+",
+    "CONNECT_TIMEOUT": r"no connection within %(connect_timeout_ms)s ms",
+    "CONNECTION_LOST": (
+        r"(connection|stream) was lost (while|before|after) \S", r"(closed|ended) the connection\b.*\bwithout an answer",
+        r"ended the connection \(GOAWAY\)", r"connection ended before the response's header was complete",
+        r"the server did not answer, and .*: .+"),
+    "CONTENT_ENCODING": (
+        r"coding “[^”]+”", r"has \d+ codings .*the limit is \d+", r"hand on \d+ bytes.*the limit is \d+",
+        r"has taken \d+ ms of CPU time.*the limit is \d+ ms"),
+    "DECODE_TIMEOUT": r"the limit of \d+ ms of CPU time",
+    "FLOOD": r"what belongs to no request, for \d+ ms .*the connection was closed",
+    "FRAME_LIMIT": r"more than the limit of \d+ frames",
+    "HEADER_LIMIT": (
+        r"(header|trailers|interim responses|the proxy's answer to CONNECT)\b.* went over a limit: .*"
+        r"(more than \d+ (bytes|fields|responses|KiB)|more frames of HTTP/2 than nghttp2 takes)"),
+    "IDLE_TIMEOUT": r"the server sent nothing for %(idle_timeout_ms)s ms",
+    "INVALID_STATUS": r"the server answered %(status)s\b",
+    "MEMORY_LIMIT": r"\d+ bytes of memory, more than the limit of \d+",
+    "METADATA_LIMIT": r"\d+ bytes of EXIF and profile, more than the limit of \d+",
+    "OUT_OF_MEMORY": r"memory for .*\d+",
+    "PIXEL_LIMIT": (
+        r"\d+ × \d+ pixels, more than the limit of \d+ pixels", r"libjpeg: Maximum supported image dimension is \d+ pixels"),
+    "PROTOCOL": (
+        r"the response's (header|body) cannot be read: \S", r"a line of the response's header has a carriage return",
+        r"the first field of the response's header begins with a space", r"does not begin with a status line of HTTP: “",
+        r"the response's Content-Length is not one number: \S", r"has two Content-Lengths that differ: “\d+” and “\d+”",
+        r"has a Transfer-Encoding that was not asked for: “", r"has two Location fields that differ",
+        r"the server switched protocols \(101\)", r"the server broke the rules of HTTP/2\b", r"sends? more than\b"),
+    "PROXY_FAILED": (
+        r"the proxy answered \d{3}\b", r"the proxy's answer to CONNECT cannot be read: \S", r"the proxy .* cannot be reached: \S"),
+    "REDIRECT_REFUSED": (
+        r"answered \d+ without a Location", r"a redirect to \S+ is not followed: http and https alone are",
+        r"a redirect from https to http \(\S+\) is not followed",
+        r"a redirect is not followed: (its Location is malformed: |the scheme “[^”]+” )\S+ \S+"),
+    "SCAN_LIMIT": r"more than \d+ scans",
+    "SIZE_LIMIT": (r"\d+ × \d+ pixels, and no side may have more than \d+", r"has \d+ pixels.*no more than \d+"),
+    "TLS_FAILED": ".",
+    "TOO_MANY_REDIRECTS": (
+        r"more than %(max_redirects)s redirects?: the next would lead to http",
+        r"a redirect loop: https?://\S+ leads back to itself"),
+    "TOTAL_TIMEOUT": r"its total timeout of %(total_timeout_ms)s ms",
+    "TRUNCATED": (
+        r"\bends after \d+ (of \d+ )?(bytes|rows)\b", r"ends before its coding “[^”]+” does",
+        r"\b(PNG|JPEG|GIF|WebP) ends (in|within|behind)\b", r"libwebp: \S"),
+}
+# Of what a row's options leave out.
+DEFAULTS = {"max_body_bytes": 256 << 20, "connect_timeout_ms": 15000, "idle_timeout_ms": 15000, "max_redirects": 10}
 
 
 class Request:
@@ -60,7 +120,8 @@ class Answer:
     asked    how often the server may be asked for the answer; None: as often as one likes
     reads_nothing   the server takes nothing that the client says while the answer is sent
     check    a request for /check/NAME comes afterwards, and this says whether it is as it must be
-    says     what the message holds; by protocol, where they differ
+    says     what the message holds behind the URL, besides what its code has there in any case (WORDS); by protocol, where they
+             differ
     again    the code of a second request, with the option `again`
     cache    off, memory or disk; several; None: each
     stored   what a look-up in the cache may end with, besides the code and NOT_CACHED
@@ -98,6 +159,22 @@ class Answer:
     def words(self, protocol):
         words = self.says.get(protocol, self.says.get("else"))
         return (words,) if isinstance(words, str) else words
+
+    def lacks(self, protocol, code, message, general, found):
+        """What is wrong with an error's message, as sentences: it names the URL, and then what was wrong. No more than what
+        its code says in `general` is nothing. `found` is what was seen."""
+        named = re.match(r"https?://\S+(, redirected to https?://\S+)?: ", message)
+        if not named:
+            return [f"the message does not begin with the URL: {message!r}"]
+        cause = message[named.end():]
+        if not cause.strip() or cause.rpartition(": ")[2] in {general, *GENERAL}:
+            return [f"the message names no cause: {message!r}"]
+        values = {**found, **DEFAULTS, **self.options}
+        patterns = [pattern % values for pattern in _patterns(code)]
+        missed = [] if any(re.search(pattern, cause) for pattern in patterns) else [" or ".join(patterns)]
+        # Who else has decided so has other words than the row's.
+        missed += [words for words in self.words(protocol) if words not in cause and code in self.codes[protocol]]
+        return [f"the message does not say “{words}”: {cause!r}" for words in missed]
 
     def allow(self, codes, protocols=None):
         """These may come out, too; the message is then that of who has decided so."""
@@ -168,3 +245,16 @@ def tunnel(name, data, code, **bounds):
 def seed_of(*parts):
     """A number that depends on these alone."""
     return zlib.crc32("|".join(map(str, parts)).encode())
+
+
+def _patterns(code):
+    patterns = WORDS.get(code.removeprefix("IMGDL_ERROR_"), ())
+    return (patterns,) if isinstance(patterns, str) else patterns
+
+
+def require_words(rows=None):
+    """Each answer has words for each of its codes that is an error."""
+    for row in ROWS.values() if rows is None else rows:
+        for protocol in () if row.crowd else row.protocols:
+            for code in row.codes[protocol] + row.others.get(protocol, ()):
+                assert code == "IMGDL_OK" or _patterns(code), f"{row.name}: WORDS has no words for {code}"

@@ -354,6 +354,7 @@ static void run(imgdl_downloader *downloader, const char *url)
                result.image ? imgdl_image_frame_count(result.image) : 0, result.data ? imgdl_data_length(result.data) : 0);
         printf("\"took_ms\": %.1f, ", result.metrics ? result.metrics->total_ns / 1e6 : 0);
         print_text("message", result.message ? result.message : "");
+        print_text("general", imgdl_error_message(result.code));
     }
     printf("\"neighbour\": \"%s\", \"neighbour_ms\": %.1f, \"held_ms\": %.1f, \"neighbours\": %u, ",
            imgdl_error_name(unharmed), slowest, most_held, neighbours);

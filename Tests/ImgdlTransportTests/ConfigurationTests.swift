@@ -218,6 +218,64 @@ final class ConfigurationTests: XCTestCase {
         }
     }
 
+    /// Also where curl has no words of its own.
+    func testMessagesSayWhatOfAnAnswerIsMissingOrWrong() {
+        let head: (inout CurlOutcome) -> Void = { ($0.isConnected, $0.hasHead, $0.bodyBytes) = (true, true, 30) }
+        let table: [(CURLcode, String, (inout CurlOutcome) -> Void, String)] = [
+            (CURLE_PARTIAL_FILE, "", head, "the body ends after 30 bytes"),
+            (CURLE_PARTIAL_FILE, "9 bytes missing\n", head, "the body ends after 30 bytes: 9 bytes missing"),
+            (CURLE_RECV_ERROR, "m", head, "the connection was lost after 30 bytes of the body: m"),
+            (CURLE_HTTP2_STREAM, "m", head, "the stream was lost after 30 bytes of the body: m"),
+            (
+                CURLE_RECV_ERROR, "m", { ($0.isConnected, $0.headerBytes) = (true, 20) },
+                "the connection was lost after 20 bytes of the response's header: m"
+            ),
+            (CURLE_PARTIAL_FILE, "m", { $0.isConnected = true }, "the connection was lost before the answer: m"),
+            (CURLE_RECV_ERROR, "m", { _ in }, "the connection was lost while it was being made: m"),
+            (CURLE_RECV_ERROR, "", { _ in }, "the connection was lost while it was being made"),
+            (
+                CURLE_BAD_FUNCTION_ARGUMENT, "", { $0.isTunnelled = true },
+                "the proxy's answer to CONNECT cannot be read: it is not HTTP, or its first field begins with a space"
+            ),
+            (
+                CURLE_SSL_CONNECT_ERROR, "m", { $0.handshake = CCURL_HANDSHAKE_CUT_OFF },
+                "the connection was lost while it was being made: m"
+            ),
+            (CURLE_WEIRD_SERVER_REPLY, "m", { _ in }, "the response's header cannot be read: m"),
+            (
+                CURLE_RECV_ERROR, "m", { ($0.hasHead, $0.isChunked) = (true, true) },
+                "the response's body cannot be read: m"
+            ),
+            (
+                CURLE_BAD_FUNCTION_ARGUMENT, "", { ($0.isTunnelled, $0.proxyStatus) = (true, 502) },
+                "the proxy answered 502"
+            ),
+            (
+                CURLE_WEIRD_SERVER_REPLY, "m", { $0.proxyStatus = 502 },
+                "the proxy answered 502: m"
+            ),
+            (
+                CURLE_BAD_CONTENT_ENCODING, "m", { _ in },
+                "the response's header cannot be read: m"
+            ),
+        ]
+        for (code, message, set, expected) in table {
+            var outcome = CurlOutcome(code: code, message: message)
+            set(&outcome)
+            XCTAssertEqual(CurlErrors.failure(outcome).message, expected)
+        }
+        for (code, expected) in [
+            (CURLE_PARTIAL_FILE, "the body ends after 30 of 39 bytes"),
+            (CURLE_SEND_ERROR, "the connection was lost after 30 of 39 bytes of the body: m"),
+        ] {
+            let outcome = CurlOutcome(
+                code: code, message: code == CURLE_SEND_ERROR ? "m" : "", isConnected: true, hasHead: true,
+                bodyBytes: 30,
+                announcedBytes: 39)
+            XCTAssertEqual(CurlErrors.failure(outcome).message, expected)
+        }
+    }
+
     /// By who has ended the connection: this side does, where frames break the rules of HTTP/2.
     func testBreachesOfHTTP2() {
         let ends = [CCURL_SECURE_UNKNOWN, CCURL_SECURE_OPEN, CCURL_SECURE_LEFT, CCURL_SECURE_ENDED]
