@@ -167,7 +167,10 @@ class Answer:
         if not named:
             return [f"the message does not begin with the URL: {message!r}"]
         cause = message[named.end():]
-        if not cause.strip() or cause.rpartition(": ")[2] in {general, *GENERAL}:
+        said, _, last = cause.rpartition(": ")
+        if last in {general, *GENERAL}:
+            cause = said
+        if not cause.strip():
             return [f"the message names no cause: {message!r}"]
         values = {**found, **DEFAULTS, **self.options}
         patterns = [pattern % values for pattern in _patterns(code)]

@@ -20,8 +20,7 @@ class Words(unittest.TestCase):
 
     def test_a_message_without_a_cause(self):
         for code in answer.WORDS:
-            for cause in ("", " ", "in general", "Failure when receiving data from the peer", "Transferred a partial file",
-                          "the connection was lost before the answer: Failure when receiving data from the peer"):
+            for cause in ("", " ", "in general", "Failure when receiving data from the peer", "Transferred a partial file"):
                 self.assertTrue(self.lacks(code, cause), f"{code} {cause}")
 
     def test_a_message_without_the_url(self):
@@ -36,6 +35,9 @@ class Words(unittest.TestCase):
                 ("BAD_IMAGE_DATA", "the PNG has no pixels", True), ("BAD_IMAGE_DATA", "a frame has no pixels", False),
                 ("TOO_MANY_REDIRECTS", "more than 10 redirects: the next would lead to http://a/", True),
                 ("TOO_MANY_REDIRECTS", "more than 9 redirects: the next would lead to http://a/", False),
+                ("PROTOCOL", "the response's header cannot be read: Header without colon", True),
+                ("PROTOCOL", "the response's header cannot be read: Weird server reply", False),
+                ("CONNECT_FAILED", "Failed to connect to a port 1 after 0 ms: Couldn't connect to server", True),
                 ("IDLE_TIMEOUT", "the server sent nothing for 2000 ms", True),
                 ("IDLE_TIMEOUT", "the server sent nothing", False)):
             self.assertEqual(not self.lacks(code, cause, status=404), holds, f"{code} {cause}")

@@ -125,7 +125,7 @@ final class ConfigurationTests: XCTestCase {
             CurlOutcome(
                 code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n",
                 secrets: QueryRedaction.secrets("http://h/?k=v")))
-        XCTAssertEqual(secret.message, "http://h/…: lost")
+        XCTAssertEqual(secret.message, "the connection was lost while it was being made: http://h/…: lost")
         XCTAssertEqual(QueryRedaction.secrets("http://h/"), [])
         XCTAssertEqual(QueryRedaction.secrets("http://h/?"), [])
     }
@@ -135,7 +135,8 @@ final class ConfigurationTests: XCTestCase {
         let message = "Failed to connect to 127.0.0.1 port 8011 after 1 ms"
         let failure = CurlErrors.failure(
             CurlOutcome(
-                code: CURLE_SEND_ERROR, message: message, secrets: QueryRedaction.secrets("http://127.0.0.1:8011/?1")))
+                code: CURLE_COULDNT_CONNECT, message: message,
+                secrets: QueryRedaction.secrets("http://127.0.0.1:8011/?1")))
         XCTAssertEqual(failure.message, message)
     }
 
