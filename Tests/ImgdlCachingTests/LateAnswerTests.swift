@@ -29,6 +29,29 @@ final class LateAnswerTests: CachingTestCase {
         XCTAssertEqual(network.count, 2)
     }
 
+    /// The disk has the older one when memory lets go of the newer one.
+    func testAnOlderAnswerOnABrokenDiskIsNotFreshOnceMemoryHasLetTheNewerOneGo() throws {
+        let fresh = [("Cache-Control", "max-age=1000")]
+        let disk = BrokenDisk()
+        try openAnew(onDisk: true, memory: 32 << 20, disk)
+        network.answers { _ in Reply(200, fresh, [1]) }
+        _ = try get("/a")
+        try store.cache.flush()
+        disk.breakDown()
+        _ = try get("/other")
+        XCTAssertThrowsError(try store.cache.flush()) { XCTAssertEqual(($0 as? Failure)?.code, .diskFull) }
+        clock.pass(seconds: 1)
+        network.answers { _ in Reply(200, fresh, [2]) }
+        XCTAssertEqual(try get("/a", .reload).bytes, [2])
+        XCTAssertEqual(try get("/a").bytes, [2], "memory has it")
+        XCTAssertEqual(network.count, 3)
+        store.cache.releaseMemory()
+        XCTAssertEqual(try get("/a", .only).bytes, [1], "the disk has it")
+        XCTAssertEqual(try get("/a", .only).outcome, .stale)
+        XCTAssertEqual(try get("/a").bytes, [2])
+        XCTAssertEqual(network.count, 4, "its server is asked")
+    }
+
     /// Both within one second, whatever Date says: the reload is asked for once the head of the other has come, and ends first.
     func testAReloadIsNotLostWithinOneSecond() throws {
         for date in [30, 29] {

@@ -1,6 +1,6 @@
-import ImgdlCache
 import XCTest
 
+@testable import ImgdlCache
 @testable import ImgdlCore
 
 /// A downloader with a real cache, a transport that the test speaks for, and a clock that stands still until it is
@@ -39,11 +39,11 @@ class CachingTestCase: XCTestCase {
     }
 
     /// With an empty cache that has so much memory for bodies.
-    func openAnew(onDisk: Bool, memory: Int64) throws {
+    func openAnew(onDisk: Bool, memory: Int64, _ disk: BrokenDisk? = nil) throws {
         downloader.destroy()
         try removeDirectory()
         if onDisk { directory = NSTemporaryDirectory() + "imgdl-caching-\(UUID().uuidString)" }
-        try openStore(memory: memory)
+        try openStore(memory: memory, disk)
         // Also where the test holds some of them.
         try openDownloader { $0.decodeThreads = 4 }
     }
@@ -71,13 +71,15 @@ class CachingTestCase: XCTestCase {
         try openDownloader { _ in }
     }
 
-    private func openStore(memory: Int64? = nil) throws {
+    private func openStore(memory: Int64? = nil, _ disk: BrokenDisk? = nil) throws {
         var cache = CacheConfiguration()
         cache.maximumMemoryBytes = memory ?? (directory == nil ? 32 << 20 : 0)
         cache.maximumImageBytes = 32 << 20
         cache.directory = directory
         store?.cache.close()
-        store = HoldingStore(try Cache(cache, clock: clock) { _ in })
+        var tuning = CacheTuning()
+        if let disk { tuning.disk = disk }
+        store = HoldingStore(try Cache(cache, clock: clock, tuning: tuning) { _ in })
     }
 
     private func openDownloader(_ change: (inout DownloaderConfiguration) -> Void) throws {
