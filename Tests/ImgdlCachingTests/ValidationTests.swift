@@ -380,6 +380,39 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(try picture().bytes, bytes + [7])
     }
 
+    /// Who does not follow a redirect takes it for a picture neither in the foreground nor in the background; who wants the
+    /// body alone takes it, where it has the type that is asked for.
+    func testARedirectThatIsNotFollowedTakesThePlaceOfAPictureNowhere() throws {
+        let type = ("Content-Type", "image/png"), page = ("Content-Type", "text/html")
+        for isPicture in [true, false] {
+            for isTyped in [true, false] {
+                let path = "/\(isPicture)/\(isTyped)"
+                func ask(_ mode: CacheMode = .use) throws -> Ended {
+                    let heard = try start(path, mode, followsRedirects: false) {
+                        if isPicture { $0.decode = DecodeOptions() }
+                        if isTyped { $0.validation.contentTypes = ["image/*"] }
+                    }
+                    return try end(heard)
+                }
+                serve("\"1\"", [("Cache-Control", "max-age=60, stale-while-revalidate=600"), type])
+                XCTAssertEqual(try ask().code, .ok, path)
+                clock.pass(seconds: 100)
+                let before = network.count
+                network.answers { _ in
+                    Reply(301, [("Location", "https://a.example/new"), ("Cache-Control", "max-age=600"), page], [1])
+                }
+                XCTAssertEqual(try ask().outcome, .stale, path)
+                _ = try get("/nothing", .only)
+                XCTAssertEqual(network.count, before + 1, "\(path): it was validated")
+                let stored = try ask(.only)
+                let takesRedirect = !isPicture && !isTyped
+                XCTAssertEqual(stored.code, .ok, path)
+                XCTAssertEqual(stored.bytes, takesRedirect ? [1] : bytes, path)
+                XCTAssertEqual(try ask(.reload).code == .ok, takesRedirect, "\(path): as in the foreground")
+            }
+        }
+    }
+
     func testWhoWantsToHearOfAChangeHearsOfItWithinStaleWhileRevalidate() throws {
         let window = [("Cache-Control", "max-age=0, stale-while-revalidate=600")]
         for isPicture in [false, true] {

@@ -30,10 +30,12 @@ extension Downloads {
         start(joinInternally(id, options), now)
     }
 
-    /// How the first of its subscribers has asked, who stands for all of them.
+    /// How the first of its subscribers has asked, who stands for all of them, for a validation: that follows no redirect.
     package func firstOptions(_ id: TransferID) -> SubscriberOptions? {
-        guard transfers.contains(id) else { return nil }
-        return firstSubscriber(of: id).map { subscribers[$0].options }
+        guard transfers.contains(id), let first = firstSubscriber(of: id) else { return nil }
+        var options = subscribers[first].options
+        options.takesRedirects = transfers[id].request.followsRedirects
+        return options
     }
 
     @discardableResult
@@ -105,7 +107,7 @@ extension SubscriberOptions {
         options.priority = .low
         options.decode = nil
         options.isForPicture = isForPicture || decode != nil
-        options.takesRedirects = true
+        options.takesRedirects = takesRedirects
         options.acceptsAnyStatus = acceptsAnyStatus
         options.validation = validation
         options.maximumBodyBytes = maximumBodyBytes

@@ -53,12 +53,13 @@ package enum ResponseRules {
     }
 
     /// Any status, those of its ranges (200 to 299 where it has none), or a redirect that it wants to see and not to
-    /// decode.
+    /// decode, nor to have stored for who decodes.
     package static func accepts(_ status: Int32, _ options: SubscriberOptions, request: TransferRequest) -> Bool {
         if options.acceptsAnyStatus { return true }
         if let ranges = options.validation.statuses, ranges.contains(where: { $0.contains(status) }) { return true }
         if options.validation.statuses == nil, isSuccess(status) { return true }
-        return !request.followsRedirects && options.decode == nil && RedirectRules.isRedirect(status)
+        let decodes = options.decode != nil || options.isForPicture
+        return !request.followsRedirects && !decodes && RedirectRules.isRedirect(status)
     }
 
     /// Whether the first bytes of the body that was refused go with the failure (features B19).

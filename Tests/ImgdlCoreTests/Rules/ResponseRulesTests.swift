@@ -70,6 +70,11 @@ final class ResponseRulesTests: XCTestCase {
         for status: Int32 in [301, 302, 303, 307, 308] {
             XCTAssertTrue(accepts(status) { $0.decode = nil })
             XCTAssertFalse(accepts(status) { _ in }, "an empty picture would say less than the status")
+            let forPicture = accepts(status) {
+                $0.decode = nil
+                $0.isForPicture = true
+            }
+            XCTAssertFalse(forPicture, "what nobody decodes now is a picture for somebody later")
             XCTAssertFalse(accepts(status, follows: true) { $0.decode = nil })
         }
         XCTAssertFalse(accepts(404) { $0.decode = nil })
