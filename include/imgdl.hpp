@@ -688,7 +688,7 @@ class Cache : public detail::Shared<imgdl_cache, imgdl_cache_retain, imgdl_cache
   public:
     using Shared::Shared;
     explicit Cache(const CacheConfig &config) : Shared(open(config, nullptr, nullptr, nullptr)) {}
-    /// on_event(const imgdl_cache_event &) is called on a thread of the cache.
+    /// on_event(const imgdl_cache_event &) is called on a thread of the cache, or as callback of imgdl_cache_config says.
     template <typename Function>
     Cache(const CacheConfig &config, Function &&on_event)
         : Shared(open(config, &detail::call<imgdl_cache_event, std::decay_t<Function>>,

@@ -24,8 +24,8 @@ package final class Cache: Store, @unchecked Sendable {
     private var counts = CacheStatistics()
     private var isClosed = false
 
-    /// `events` is called on a thread of the cache. Throws `outOfMemory` when there are no threads. A directory that
-    /// cannot be used is an event and no error.
+    /// `events` is called on a thread of the cache, or by `close` where there was none to be had. Throws `outOfMemory` when
+    /// there are no threads. A directory that cannot be used is an event and no error.
     package convenience init(
         _ configuration: CacheConfiguration, clock: any Clock, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) {
@@ -71,7 +71,7 @@ package final class Cache: Store, @unchecked Sendable {
         } else {
             key = FolderKey()
             disk = nil
-            losses = MemoryLosses(events)
+            losses = MemoryLosses(tuning.startTelling, events)
         }
     }
 

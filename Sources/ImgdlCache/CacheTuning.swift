@@ -1,3 +1,5 @@
+import ImgdlCore
+
 /// What only tests set otherwise.
 struct CacheTuning: Sendable {
     /// How long what is stored waits for more before it is written to the index; nil: until somebody asks or the batch
@@ -24,5 +26,8 @@ struct CacheTuning: Sendable {
     /// So many entries go in one transaction when everything is removed; of more the rest goes step by step before.
     var clearedAtOnce = 1_000_000
     var disk: any Disk = KernelDisk()
+    typealias ThreadStart = @Sendable (@escaping () -> Void) throws(Failure) -> Thread
+    /// Begins the thread that tells of what memory alone does not keep.
+    var startTelling: ThreadStart = { body throws(Failure) in try Thread.start(name: "imgdl-cache", body) }
     var steps = IndexSchema.steps
 }

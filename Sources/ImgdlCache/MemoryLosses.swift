@@ -1,11 +1,12 @@
 import ImgdlCore
 
 /// Answers that a cache in memory alone does not keep: the host is told of them as one with a disk tells it, on a thread
-/// that begins with the first.
+/// that begins with the first. Where the system gives none, who closes the cache tells of those that were not told.
 ///
 /// Threads: any.
 final class MemoryLosses: @unchecked Sendable {
     private let events: @Sendable (CacheEvent) -> Void
+    private let startThread: CacheTuning.ThreadStart
     private let lock = Lock()
     private let wakes: Condition
     /// The thread has ended.
@@ -16,8 +17,9 @@ final class MemoryLosses: @unchecked Sendable {
     private var isRunning = false
     private var isClosing = false
 
-    init(_ events: @escaping @Sendable (CacheEvent) -> Void) {
+    init(_ startThread: @escaping CacheTuning.ThreadStart, _ events: @escaping @Sendable (CacheEvent) -> Void) {
         self.events = events
+        self.startThread = startThread
         wakes = Condition(lock)
         ended = Condition(lock)
     }
@@ -29,14 +31,22 @@ final class MemoryLosses: @unchecked Sendable {
     func count(_ cause: StorageLosses.Cause) {
         lock.withLock {
             losses.count(cause)
-            guard thread == nil, !isClosing else { return wakes.signal() }
-            thread = try? Thread.start(name: "imgdl-cache") { self.run() }
-            isRunning = thread != nil
+            if !isClosing { beginTelling() }
+            wakes.signal()
         }
     }
 
+    /// Within the lock.
+    private func beginTelling() {
+        guard thread == nil else { return }
+        thread = try? startThread { self.run() }
+        isRunning = thread != nil
+    }
+
+    private func tell() { while let message = next() { events(CacheEvent(.notStored, message)) } }
+
     private func run() {
-        while let message = next() { events(CacheEvent(.notStored, message)) }
+        tell()
         lock.withLock {
             isRunning = false
             ended.broadcast()
@@ -63,14 +73,16 @@ final class MemoryLosses: @unchecked Sendable {
     func beginClosing() {
         lock.withLock {
             isClosing = true
+            // The system may have refused the thread before.
+            if losses.due != nil { beginTelling() }
             wakes.signal()
         }
     }
 
-    /// Waits for that, unless this is the thread that tells it.
+    /// Waits for that, unless this is the thread that tells it. Tells it here where there is no thread to be had.
     func close() {
         beginClosing()
-        guard let thread = lock.withLock({ thread }) else { return }
+        guard let thread = lock.withLock({ thread }) else { return tell() }
         if thread.isCurrent { thread.detach() } else { thread.join() }
     }
 

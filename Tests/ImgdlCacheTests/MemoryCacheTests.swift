@@ -1,4 +1,6 @@
+import Glibc
 import ImgdlCore
+import Synchronization
 import XCTest
 
 @testable import ImgdlCache
@@ -102,6 +104,46 @@ final class MemoryTierTests: XCTestCase {
         XCTAssertEqual(counts.reduce(0, +), 3, "each is told: \(log.all.map(\.message))")
         let message = log.all[0].message
         XCTAssertTrue(message.hasSuffix("more of memory than max_memory_bytes allows one"), message)
+    }
+
+    /// It is tried again with each loss and at the end; then who closes the cache tells it.
+    func testWhatNoThreadCouldTellIsToldWhenTheCacheIsClosed() throws {
+        let ends: [(String, (inout Cache?) -> Void)] = [
+            ("closed", { $0?.close() }), ("let go of", { $0 = nil }),
+            (
+                "the process exits",
+                {
+                    $0?.beginClosing(by: MonotonicClock().now())
+                    $0?.abandon(at: MonotonicClock().now().advanced(byMilliseconds: 20_000))
+                }
+            ),
+        ]
+        for (name, end) in ends {
+            for refusals in [2, 3] where refusals == 2 || name != "the process exits" {
+                let log = EventLog()
+                let attempts = Atomic(0)
+                var tuning = CacheTuning()
+                tuning.startTelling = { body throws(Failure) in
+                    let number = attempts.wrappingAdd(1, ordering: .relaxed).newValue
+                    guard number > refusals else { throw Failure(.outOfMemory, "no new thread") }
+                    return try ImgdlCore.Thread.start(name: "telling", body)
+                }
+                var configuration = CacheConfiguration()
+                configuration.maximumMemoryBytes = 1_000
+                let caller = pthread_self()
+                let isHere = Atomic(false)
+                log.listen { _ in isHere.store(pthread_equal(pthread_self(), caller) != 0, ordering: .relaxed) }
+                var cache: Cache? = try Cache(configuration, clock: TestClock(), tuning: tuning) { log.add($0) }
+                for key in ["a", "b"] { cache?.put(key, bytes(5_000)) }
+                XCTAssertEqual(try cache?.statistics().notStored, 2, name)
+                XCTAssertEqual(log.all, [], name)
+                end(&cache)
+                XCTAssertEqual(attempts.load(ordering: .relaxed), 3, name)
+                XCTAssertEqual(log.kinds, [.notStored], name)
+                XCTAssertTrue(log.all.first?.message.hasPrefix("2 answers were not stored") == true, "\(log.all)")
+                XCTAssertEqual(isHere.load(ordering: .relaxed), refusals == 3, name)
+            }
+        }
     }
 
     /// Its last user may let go of it there, and the thread ends with it.

@@ -351,8 +351,9 @@ impl CacheBuilder {
         CacheBuilder { max_age: age, ..self }
     }
 
-    /// Is told what happens to it, on a thread of the cache; not again after a panic. It is dropped when the cache has
-    /// closed, and so it is when `open` returns an error.
+    /// Is told what happens to it, on a thread of the cache, or, in memory alone where the system gives it none, where the
+    /// cache is closed; not again after a panic. It is dropped when the cache has closed, and so it is when `open` returns
+    /// an error.
     pub fn on_event(self, closure: impl Fn(CacheEvent<'_>) + Send + Sync + 'static) -> CacheBuilder {
         CacheBuilder { closure: Some(Box::new(closure)), ..self }
     }
