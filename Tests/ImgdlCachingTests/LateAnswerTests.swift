@@ -29,6 +29,105 @@ final class LateAnswerTests: CachingTestCase {
         XCTAssertEqual(network.count, 2)
     }
 
+    /// Two requests are on their way, and the answer to the later one is not stored.
+    private enum Order: CaseIterable {
+        /// The older answer comes after it; is half there before; is stored before.
+        case after, around, before
+    }
+
+    func testAnOlderAnswerIsNotFreshBesideANewerOneThatIsNotStored() throws {
+        let fresh = [("Cache-Control", "max-age=1000"), ("ETag", "\"1\"")]
+        let newer: [(String, Reply)] = [
+            ("no-store", Reply(200, [("Cache-Control", "no-store")], [2])),
+            ("star", Reply(200, fresh + [("Vary", "*")], [2])),
+            ("404", Reply(404, [("Cache-Control", "max-age=60")])), ("410", Reply(410, [])),
+            ("too large", Reply(200, fresh, [UInt8](repeating: 2, count: 60_000))),
+        ]
+        for onDisk in [false, true] {
+            try openAnew(onDisk: onDisk, memory: onDisk ? 0 : 100_000)
+            for (name, reply) in newer where !onDisk || name != "too large" {
+                for (number, order) in Order.allCases.enumerated() {
+                    for isStored in [false, true] {
+                        let path = "/\(name.filter { $0 != " " })/\(number)/\(isStored)"
+                        network.answers { _ in Reply(200, fresh, [0]) }
+                        if isStored { _ = try get(path) }
+                        clock.pass(seconds: 1)
+                        try race(path, Reply(200, fresh, [1, 1]), reply, order)
+                        let before = network.count
+                        network.answers { _ in Reply(200, fresh, [3]) }
+                        XCTAssertEqual(try get(path).bytes, [3], "\(path), \(order), \(onDisk)")
+                        XCTAssertEqual(network.count, before + 1)
+                        XCTAssertEqual(try get(path).outcome, .hit)
+                    }
+                }
+            }
+        }
+    }
+
+    /// `older` is for `path`, and asked for first. Ends when both have come.
+    private func race(
+        _ path: String, _ older: Reply, _ newer: Reply, _ order: Order, olderFields: [HeaderField] = [],
+        newerFields: [HeaderField] = []
+    ) throws {
+        network.answers { _ in nil }
+        let count = network.count
+        let slow = try start(path, .reload, fields: olderFields)
+        let first = try network.exchange(count)
+        clock.pass(microseconds: 1)
+        let other = HeaderField("X-Request-Id", "2")
+        let fast = try start(path, .reload, fields: newerFields + [other])
+        let second = try network.exchange(count + 1)
+        clock.pass(microseconds: 1)
+        if order == .before {
+            first.answer(older)
+            XCTAssertEqual(try end(slow).bytes, older.body)
+        }
+        if order == .around {
+            first.connect()
+            first.head(older.status, older.fields, length: Int64(older.body.count))
+            first.body(Array(older.body.prefix(1)))
+            XCTAssertTrue(slow.waitForEvent("progress 1/\(older.body.count)"))
+        }
+        clock.pass(microseconds: 1)
+        second.answer(newer)
+        _ = try end(fast)
+        clock.pass(microseconds: 1)
+        if order == .around {
+            first.body(Array(older.body.dropFirst()))
+            first.finish()
+        }
+        if order == .after { first.answer(older) }
+        XCTAssertEqual(try end(slow).bytes, older.body, "who asked gets it")
+    }
+
+    /// Trouble of the server's, somebody else's answer, and one that was asked for before.
+    func testAnAnswerStaysFreshBesideOneThatSaysNothingOfIt() throws {
+        let fresh = [("Cache-Control", "max-age=1000")], own = [HeaderField("Cookie", "a")]
+        let secret = Reply(200, [("Cache-Control", "no-store")], [2])
+        for onDisk in [false, true] {
+            try openAnew(onDisk: onDisk, memory: onDisk ? 0 : 32 << 20)
+            for (number, order) in Order.allCases.enumerated() {
+                try race("/trouble\(number)", Reply(200, fresh, [1, 1]), Reply(503, []), order)
+                XCTAssertEqual(try get("/trouble\(number)").outcome, .hit, "\(order)")
+                try race("/others\(number)", Reply(200, fresh, [1, 1]), secret, order, olderFields: own)
+                XCTAssertEqual(try get("/others\(number)", fields: own).outcome, .hit, "\(order)")
+                // The other way round.
+                network.answers { _ in nil }
+                let count = network.count
+                let slow = try start("/a\(number)", .reload)
+                let first = try network.exchange(count)
+                clock.pass(microseconds: 1)
+                let fast = try start("/a\(number)", .reload, fields: [HeaderField("X-Request-Id", "2")])
+                let second = try network.exchange(count + 1)
+                if order == .after { first.answer(secret) } else { second.answer(Reply(200, fresh, [1, 1])) }
+                _ = try end(order == .after ? slow : fast)
+                if order == .after { second.answer(Reply(200, fresh, [1, 1])) } else { first.answer(secret) }
+                _ = try end(order == .after ? fast : slow)
+                XCTAssertEqual(try get("/a\(number)").outcome, .hit, "\(order)")
+            }
+        }
+    }
+
     /// The disk has the older one when memory lets go of the newer one.
     func testAnOlderAnswerOnABrokenDiskIsNotFreshOnceMemoryHasLetTheNewerOneGo() throws {
         let fresh = [("Cache-Control", "max-age=1000")]

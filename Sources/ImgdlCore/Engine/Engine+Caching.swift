@@ -21,7 +21,8 @@ extension Engine {
     private func lookUp(_ id: TransferID, _ number: UInt64, _ transfer: ActiveTransfer) {
         transfer.exchange = nil
         let question = cacheQuestion(id, transfer)
-        let exchange = CacheExchange(key: transfer.url.cacheKey, question, store, at: outdated.moment)
+        let exchange = CacheExchange(
+            key: transfer.url.cacheKey, question, store, at: outdated.moment, among: sentExchanges)
         downloads.asked(id, at: exchange.moment)
         transfer.exchange = exchange
         let choice = CacheChoice(

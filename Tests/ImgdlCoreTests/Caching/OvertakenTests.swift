@@ -89,4 +89,61 @@ final class OvertakenTests: CacheTestCase {
             _ = decision(response, after: 5)
         }
     }
+
+    // MARK: By an answer that came sooner
+
+    /// To a request that was sent a second after that of `stored`, and answered at once.
+    private func unstored(
+        _ fields: Fields = [("Cache-Control", "no-store")], status: Int32 = 200, to asked: CacheRequest? = nil,
+        at seconds: Int64 = 1
+    ) -> UnstoredAnswer? {
+        UnstoredAnswer(
+            to: asked ?? request(), response(fields, status: status), requestTime: start + seconds,
+            responseTime: start + seconds, nil)
+    }
+
+    /// It was asked for at `start`, and came later.
+    private func slow(_ fields: Fields = [("Cache-Control", "max-age=1000")], to asked: CacheRequest? = nil) throws
+        -> StoredResponse
+    {
+        var slow = try XCTUnwrap(stored(fields, to: asked))
+        slow.responseTime = start + 5
+        return slow
+    }
+
+    func testWhatWasAskedForBeforeAnAnswerThatIsNotStoredIsStaleFromThenOn() throws {
+        for status: Int32 in [200, 301, 404, 410] {
+            let stale = try XCTUnwrap(unstored(status: status)).overtake(slow())
+            XCTAssertEqual(stale?.overtakenTime, start + 1, "\(status)")
+            XCTAssertTrue(decision(stale, after: 5).asksServer, "\(status)")
+        }
+        for status: Int32 in [206, 304, 401, 403, 429, 500, 503] {
+            XCTAssertNil(unstored(status: status), "\(status) says nothing of it")
+        }
+        for mode in [CacheMode.off, .use] {
+            let asked = request(mode == .off ? [] : [("Cache-Control", "no-store")], mode: mode)
+            XCTAssertNil(unstored(to: asked), "who asks so has nothing to do with what is stored")
+        }
+    }
+
+    func testWhatIsNewerIsNotOvertaken() throws {
+        let answer = try XCTUnwrap(unstored())
+        let later = try XCTUnwrap(stored([("Cache-Control", "max-age=1000")], at: 2))
+        XCTAssertNil(answer.overtake(later), "it was asked for after the answer had come")
+        let dated = try XCTUnwrap(unstored([("Cache-Control", "no-store"), ("Date", date(0))]))
+        XCTAssertNil(dated.overtake(try slow([("Cache-Control", "max-age=1000"), ("Date", date(4))])))
+        XCTAssertNotNil(dated.overtake(try slow([("Cache-Control", "max-age=1000"), ("Date", date(-1))])))
+    }
+
+    func testAnAnswerSaysNothingOfWhatIsForOthers() throws {
+        let answer = try XCTUnwrap(unstored())
+        XCTAssertNil(answer.overtake(try slow(to: request([("Cookie", "b")]))))
+        let open = ("Cache-Control", "public, max-age=1000")
+        let others = try slow([open], to: request([("Cookie", "b")]))
+        XCTAssertNil(answer.overtake(others), "what is said to one is their own")
+        let varying = [("Cache-Control", "max-age=1000"), ("Vary", "Accept-Language")]
+        let german = request([("Accept-Language", "de")])
+        XCTAssertNil(answer.overtake(try slow(varying, to: german)))
+        XCTAssertNotNil(try XCTUnwrap(unstored(to: german)).overtake(slow(varying, to: german)))
+    }
 }
