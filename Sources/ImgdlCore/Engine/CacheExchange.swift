@@ -53,13 +53,6 @@ final class CacheExchange {
     var snapshot: [BodySlice]?
     var snapshotCharge: MemoryCharge?
 
-    private let sent: SentExchanges
-    private var isSent = false
-    /// Answers to others that came since it was sent, and are not stored; and those that are. The last so many.
-    private var unstored: [UnstoredAnswer] = []
-    private var storedMeanwhile: [StoredEntry] = []
-    private static let mostOthers = 32
-
     private var writer: (any StoreWriter)?
     private var store: (any Store)?
     private var stored: StoredResponse?
@@ -71,20 +64,14 @@ final class CacheExchange {
     var isUnattended = false
 
     /// `moment`: of the look-up (`OutdatedURLs`).
-    init(
-        key: String, _ question: CacheQuestion, _ store: (any Store)?, at moment: UInt64, among sent: SentExchanges
-    ) {
+    init(key: String, _ question: CacheQuestion, _ store: (any Store)?, at moment: UInt64) {
         self.key = key
-        self.sent = sent
         self.question = question
         self.moment = moment
         removalMark = store?.removalMark(key)
     }
 
-    deinit {
-        writer?.abandon()
-        if isSent { sent.remove(ObjectIdentifier(self), key) }
-    }
+    deinit { writer?.abandon() }
 
     /// Where the server is to be asked without regard to what is stored.
     func forget() {
@@ -132,11 +119,6 @@ final class CacheExchange {
         // What was found goes into what is stored.
         if case .resume = plan, let removalMark { requestMark?.removals = removalMark }
         (requestTime, fractions.request) = Self.parts(now)
-        (unstored, storedMeanwhile) = ([], [])
-        if !isSent, store != nil, request.method == "GET" {
-            isSent = true
-            sent.add(self)
-        }
         head = nil
         end = nil
         written = 0
@@ -189,30 +171,15 @@ final class CacheExchange {
         // Whoever follows it has no use for its body, and nobody waits for it.
         response.extent = .headAlone
         response.bodyLength = 0
-        if let writer { finish(writer, overtaken(response)) }
+        if let writer { finish(writer, response) }
         return false
     }
 
     @discardableResult
     private func finish(_ writer: any StoreWriter, _ response: StoredResponse) -> Bool {
         guard writer.finish(response) else { return false }
-        let others = sent.others(than: self)
-        if let store, !known.isEmpty || !storedMeanwhile.isEmpty || !others.isEmpty {
-            settleOvertaken(by: writer.isLost ? nil : response, store)
-        }
-        let entry = StoredEntry(id: writer.id, response: response, mark: writer.mark)
-        for other in others { Self.add(entry, to: &other.storedMeanwhile) }
+        if !known.isEmpty, let store { settleOvertaken(by: writer.isLost ? nil : response, store) }
         return true
-    }
-
-    private static func add<Answer>(_ answer: Answer, to answers: inout [Answer]) {
-        if answers.count == mostOthers { answers.removeFirst() }
-        answers.append(answer)
-    }
-
-    /// What comes, where an answer that is not stored has come sooner though it was asked for later.
-    private func overtaken(_ response: StoredResponse) -> StoredResponse {
-        unstored.reduce(response) { $1.overtake($0) ?? $0 }
     }
 
     /// `response`: what is stored of the answer; nil: nothing is.
@@ -229,24 +196,11 @@ final class CacheExchange {
             }
         }
         known = []
-        if response == nil, !isUnattended { overtakeOthers(head, store) }
-    }
-
-    /// Of others that were asked for before it an answer that is not stored makes stale what is stored since, or will be.
-    private func overtakeOthers(_ head: ResponseHead, _ store: any Store) {
-        let answer = UnstoredAnswer(
-            to: requestSent, head, requestTime: requestTime, responseTime: responseTime, fractions)
-        guard let answer else { return }
-        for entry in storedMeanwhile {
-            guard let stale = answer.overtake(entry.response) else { continue }
-            store.update(entry.id, stale, of: entry.response.version)
-        }
-        for other in sent.others(than: self) { Self.add(answer, to: &other.unstored) }
     }
 
     /// By an answer that nothing is stored of, and by one that ends as an error where nobody takes it.
     func settleOvertaken(_ store: any Store) {
-        guard let head, !known.isEmpty || !storedMeanwhile.isEmpty || !sent.others(than: self).isEmpty else { return }
+        guard !known.isEmpty, let head else { return }
         if case .fetch(stores: false) = plan { return }
         let isStored =
             head.status < 400
@@ -291,7 +245,6 @@ final class CacheExchange {
             response.isUndecodable = isUndecodable
             // Such as a part of another length than its Content-Range says.
             guard response.isSound else { return writer.abandon() }
-            response = overtaken(response)
             let whole = StoredEntry(id: writer.id, response: response, mark: writer.mark)
             images?.areOf(new: whole)
             if finish(writer, response) { entry = whole } else { images = nil }

@@ -21,8 +21,7 @@ extension Engine {
     private func lookUp(_ id: TransferID, _ number: UInt64, _ transfer: ActiveTransfer) {
         transfer.exchange = nil
         let question = cacheQuestion(id, transfer)
-        let exchange = CacheExchange(
-            key: transfer.url.cacheKey, question, store, at: outdated.moment, among: sentExchanges)
+        let exchange = CacheExchange(key: transfer.url.cacheKey, question, store, at: outdated.moment)
         downloads.asked(id, at: exchange.moment)
         transfer.exchange = exchange
         let choice = CacheChoice(

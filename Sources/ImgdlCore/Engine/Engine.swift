@@ -29,7 +29,6 @@ final class Engine {
     var store: (any Store)?
     /// The store's, which others share, or its own.
     private(set) var outdated = OutdatedURLs()
-    let sentExchanges = SentExchanges()
     var questions = KnownQuestions()
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
     private var prompts = Queue<Prompt>()
