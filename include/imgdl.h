@@ -1613,7 +1613,7 @@ typedef struct imgdl_cache_config {
     int64_t max_age_s;          /* what has not been used or validated for so long is removed, from memory when     */
                                 /* anything is asked for or stored; 0: never for its age                            */
     void (*callback)(const imgdl_cache_event *event, void *user_data); /* on a thread of the cache; may be NULL.    */
-                                /* In memory alone, where the system gives it none, in the call that closes it      */
+                                /* In memory alone, where the system gives it none, on the thread that closes it    */
     imgdl_destructor destructor; /* of user_data; may be NULL                                                       */
     void *user_data;
 } imgdl_cache_config;            /* end of 1.1 */

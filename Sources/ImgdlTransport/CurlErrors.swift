@@ -85,6 +85,8 @@ enum CurlErrors {
             return make(.tlsFailed, outcome)
         // Nothing was wrong with the connection.
         case CURLE_RECV_ERROR where outcome.isChunked && outcome.systemError == 0: return unreadable(outcome)
+        case CURLE_RECV_ERROR where outcome.isInTunnel && outcome.message.contains("CONNECT tunnel failed"):
+            return unreadableTunnel(outcome)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND: return lost(outcome)
         case tooLarge: return headerLimit(outcome)
         case CURLE_PARTIAL_FILE where isReset(outcome):
@@ -143,8 +145,7 @@ enum CurlErrors {
                 "\(HeaderBudget.Part.tunnel.rawValue) cannot be read: it is not HTTP, or its first field begins with a space"
             )
         // An answer of a proxy's that is not HTTP.
-        case _ where outcome.isInTunnel:
-            return Failure(.proxyFailed, "\(HeaderBudget.Part.tunnel.rawValue) cannot be read: \(words(outcome))")
+        case _ where outcome.isInTunnel: return unreadableTunnel(outcome)
         // A key that cannot be read.
         case _ where outcome.usesClientCertificate && !outcome.isConnected: return make(.tlsFailed, outcome)
         // Garbage in place of a trailer.
@@ -257,9 +258,13 @@ enum CurlErrors {
             "the response's \(outcome.hasHead ? "body" : "header") cannot be read: \(words(outcome))")
     }
 
+    private static func unreadableTunnel(_ outcome: CurlOutcome) -> Failure {
+        Failure(.proxyFailed, "\(HeaderBudget.Part.tunnel.rawValue) cannot be read: \(words(outcome))")
+    }
+
     /// How far the answer had come is ours to say: curl has no words where a stream ends too early, or general ones.
     private static func truncated(_ outcome: CurlOutcome) -> Failure {
-        Failure(.truncated, "the body ends after \(received(outcome))\(reason(outcome))")
+        Failure(.truncated, "the answer's body ends after \(received(outcome))\(reason(outcome))")
     }
 
     private static func lost(_ outcome: CurlOutcome) -> Failure {

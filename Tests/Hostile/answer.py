@@ -111,7 +111,7 @@ class Answer:
 
     code     the name without IMGDL_ERROR_, or OK; by protocol, where they differ; several, where versions of libcurl differ
     end      what becomes of the connection: close, keep, reset, hold (silence)
-    cpu      seconds of the process, its own answer, its neighbours' and the picture after it included
+    cpu      seconds of the process, its own answer and the picture after it included; each neighbour's picture has 0.5 ms besides
     memory   MiB that the process may grow by
     within   seconds to the terminal; `limit`: of the whole process, which is ended then
     neighbour   seconds of CPU that a picture of another server waits for meanwhile, at most

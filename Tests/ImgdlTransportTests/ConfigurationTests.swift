@@ -223,8 +223,8 @@ final class ConfigurationTests: XCTestCase {
     func testMessagesSayWhatOfAnAnswerIsMissingOrWrong() {
         let head: (inout CurlOutcome) -> Void = { ($0.isConnected, $0.hasHead, $0.bodyBytes) = (true, true, 30) }
         let table: [(CURLcode, String, (inout CurlOutcome) -> Void, String)] = [
-            (CURLE_PARTIAL_FILE, "", head, "the body ends after 30 bytes"),
-            (CURLE_PARTIAL_FILE, "9 bytes missing\n", head, "the body ends after 30 bytes: 9 bytes missing"),
+            (CURLE_PARTIAL_FILE, "", head, "the answer's body ends after 30 bytes"),
+            (CURLE_PARTIAL_FILE, "9 bytes missing\n", head, "the answer's body ends after 30 bytes: 9 bytes missing"),
             (CURLE_RECV_ERROR, "m", head, "the connection was lost after 30 bytes of the body: m"),
             (CURLE_HTTP2_STREAM, "m", head, "the stream was lost after 30 bytes of the body: m"),
             (
@@ -252,6 +252,14 @@ final class ConfigurationTests: XCTestCase {
                 "the proxy answered 502"
             ),
             (
+                CURLE_RECV_ERROR, "CONNECT tunnel failed, response 0", { $0.isTunnelled = true },
+                "the proxy's answer to CONNECT cannot be read: CONNECT tunnel failed, response 0"
+            ),
+            (
+                CURLE_RECV_ERROR, "Recv failure: Connection reset by peer", { $0.isTunnelled = true },
+                "the connection was lost while it was being made: Recv failure: Connection reset by peer"
+            ),
+            (
                 CURLE_WEIRD_SERVER_REPLY, "m", { $0.proxyStatus = 502 },
                 "the proxy answered 502: m"
             ),
@@ -266,7 +274,7 @@ final class ConfigurationTests: XCTestCase {
             XCTAssertEqual(CurlErrors.failure(outcome).message, expected)
         }
         for (code, expected) in [
-            (CURLE_PARTIAL_FILE, "the body ends after 30 of 39 bytes"),
+            (CURLE_PARTIAL_FILE, "the answer's body ends after 30 of 39 bytes"),
             (CURLE_SEND_ERROR, "the connection was lost after 30 of 39 bytes of the body: m"),
         ] {
             let outcome = CurlOutcome(

@@ -77,6 +77,16 @@ final class OrderTests: CacheTestCase {
         }
     }
 
+    /// One of them was sent by a clock that has been set back before it came: Date alone tells.
+    func testDateAloneTellsWhereTheClockWasSetBackMeanwhile() {
+        for (date, isOlder) in [(1, true), (4, false)] as [(Int64, Bool)] {
+            let one = stored(Answer(100, 3, date: date))
+            let other = stored(Answer(1, 5, date: 2))
+            XCTAssertEqual(one.isOlder(than: other, wallTime: start + 10), isOlder)
+            XCTAssertEqual(other.isOlder(than: one, wallTime: start + 10), !isOlder)
+        }
+    }
+
     /// Else each would drop the other.
     func testNeverBothAreOlder() {
         var random = SystemRandomNumberGenerator()

@@ -92,8 +92,8 @@ class Cache:
     max_image_bytes    of decoded images; none by default
     max_partial_bytes  of bodies that broke off, kept to be resumed; an eighth of the whole by default
     max_age            seconds after which what has not been used or validated is removed; never by default
-    on_event(event)    `CacheEvent`, on a thread of the cache, or, in memory alone where the system gives it none, in the
-                       call that closes it. Nothing here may be called inside it but `close`
+    on_event(event)    `CacheEvent`, on a thread of the cache, or, in memory alone where the system gives it none, on the
+                       thread that closes it. Nothing here may be called inside it but `close`
 
         >>> with imgdl.Cache(folder) as cache, imgdl.Downloader(cache=cache) as downloader:
         ...     image = downloader.download(url).result()

@@ -3,8 +3,10 @@ extension StoredResponse {
     /// by Date (RFC 9111 section 4). What was asked for once the other had come is newer, whatever its server's clock
     /// says; so a reload is never lost for a Date that lies in the future or goes back. `wallTime`: seconds since 1970.
     package func isOlder(than other: StoredResponse, wallTime: Int64) -> Bool {
-        // Times of a clock that has been set back since do not tell what was first.
-        let isOrdered = max(responseTime, other.responseTime) <= wallTime
+        // Times of a clock that has been set back since, or while one was on its way, do not tell what was first.
+        let isOrdered =
+            max(responseTime, other.responseTime) <= wallTime && requestTime <= responseTime
+            && other.requestTime <= other.responseTime
         let (own, others) = (times(besides: other), other.times(besides: self))
         if isOrdered {
             if own.sent > others.came { return false }
