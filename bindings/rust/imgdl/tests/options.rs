@@ -6,7 +6,8 @@ mod support;
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use imgdl::*;
 use support::*;
@@ -218,6 +219,11 @@ fn a_downloader_is_changed_while_it_lives() {
     let url = |n: u32| origin.url(&format!("/pictures/opaque.png?hold_after=10&gate=host&n={n}"));
     let tokens: Vec<Token> = (0..4).map(|n| downloader.download(Request::new(url(n))).unwrap()).collect();
     origin.await_gate("host", 2);
+    // The last ones may have been accepted and not looked at yet.
+    let end = Instant::now() + PATIENCE;
+    while downloader.stats().unwrap().waiting < 2 && Instant::now() < end {
+        thread::yield_now();
+    }
     assert_eq!((origin.count("/pictures/opaque.png"), downloader.stats().unwrap().waiting), (2, 2));
     origin.open("host");
     for token in &tokens {
