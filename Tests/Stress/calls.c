@@ -193,10 +193,14 @@ static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer,
     enter_ward(ward, 1);
     enum place before = enter(HOOK);
     /* cancel only needs the handle: as a pointer it is the started. */
-    if (one_in(2))
+    /* What no child has had yet one is to have, which finds it on its shelf. */
+    int is_for_child = has_feature[FORKS] && !has_answered(AFTER_FORK, F_imgdl_transfer_end);
+    if (one_in(2) && !is_for_child)
         report_transfer(transfer);
     else
         put_or_release(TRANSFER, transfer);
+    if (is_for_child)
+        atomic_store(&awaits_child, 1);
     if (depth < 3 && one_in(8))
         play();
     leave(before);

@@ -176,6 +176,8 @@ static void start_child(const char *what, int exits)
         put_or_release(kinds[i], handles[kinds[i]]);
 }
 
+atomic_int awaits_child;
+
 void play_fork(void) { start_child("fork", 0); }
 void play_exit(void) { start_child("exit", 1); }
 

@@ -76,7 +76,7 @@ static void *run(void *number)
         atomic_fetch_sub(&at_rest, 1);
         while (atomic_load(&is_round)) {
             play();
-            if (one_in(100) && has_feature[FORKS])
+            if (has_feature[FORKS] && (one_in(100) || atomic_exchange(&awaits_child, 0)))
                 play_fork();
             if (one_in(800) && has_feature[EXITS])
                 play_exit();

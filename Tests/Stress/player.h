@@ -244,6 +244,8 @@ void remove_folder(const char *path);
 void faults_start(void);
 void faults_round(int is_on);
 void faults_end(void); /* whatever is short at this moment is not any more */
+/* Something lies on a shelf that no child has had. */
+extern atomic_int awaits_child;
 void play_fork(void);
 void play_exit(void);
 void reap_children(int waits);
