@@ -253,9 +253,12 @@ enum CurlErrors {
 
     /// What of the answer is no HTTP; trailers are part of a body that comes in chunks.
     private static func unreadable(_ outcome: CurlOutcome) -> Failure {
-        Failure(
-            .protocolError,
-            "the response's \(outcome.hasHead ? "body" : "header") cannot be read: \(words(outcome))")
+        // curl 7.88 has no words for a GOAWAY that does not count the stream of an answer which has begun.
+        let cause =
+            ownWords(outcome) == nil && outcome.code == CURLE_HTTP2
+            ? "the server broke the rules of HTTP/2, or ended the connection (GOAWAY) within the answer"
+            : words(outcome)
+        return Failure(.protocolError, "the response's \(outcome.hasHead ? "body" : "header") cannot be read: \(cause)")
     }
 
     private static func unreadableTunnel(_ outcome: CurlOutcome) -> Failure {

@@ -121,6 +121,11 @@ final class ConfigurationTests: XCTestCase {
             CurlOutcome(code: CURLE_WEIRD_SERVER_REPLY, message: "Invalid Content-Length: value", isConnected: true))
         XCTAssertEqual(length.code, .protocolError)
         XCTAssertTrue(length.message.hasPrefix("the response's Content-Length is not one number"), length.message)
+        let cut = CurlErrors.failure(CurlOutcome(code: CURLE_HTTP2, message: "", isConnected: true, hasHead: true))
+        XCTAssertEqual(
+            cut.message,
+            "the response's body cannot be read: the server broke the rules of HTTP/2, or ended the connection (GOAWAY) within "
+                + "the answer")
         let secret = CurlErrors.failure(
             CurlOutcome(
                 code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n",
