@@ -26,12 +26,6 @@ final class CorruptionTests: StoreTestCase {
 
     private var random = Random(state: 1)
 
-    /// Once found: a page of the index lies at two places, so that what is stored under one is written over by the other.
-    func testAPageAtTwoPlaces() throws {
-        random = Random(state: 521_560_010)
-        XCTAssertGreaterThan(try play("seed 521560, round 10"), 0)
-    }
-
     func testRandomCorruptions() throws {
         let environment = { (name: String) in getenv(name).map { String(cString: $0) } }
         let seed = environment("IMGDL_SEED").flatMap { UInt64($0) } ?? .random(in: 1..<1_000_000)
@@ -72,24 +66,14 @@ final class CorruptionTests: StoreTestCase {
         check(cache, words)
         try checkWorks(cache, words)
         cache.close()
-        let isSound = try isIndexSound()
         cache = try open()
-        let after = cache.wait("after")?.bytes
-        // Damage that SQLite does not meet may cost what is stored beside it. It is fetched and stored again.
-        if after != nil || isSound { XCTAssertEqual(after, bytes(70, seed: 9), words) }
+        XCTAssertEqual(cache.wait("after")?.bytes, bytes(70, seed: 9), words)
         check(cache, words)
         try cache.clear()
         try cache.finishBackgroundWork()
         XCTAssertEqual(files.filter(isFile), [], words)
         cache.close()
         return applied
-    }
-
-    /// As SQLite finds when it looks at all of it.
-    private func isIndexSound() throws -> Bool {
-        let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
-        let found = try database.prepare("PRAGMA integrity_check(1)")
-        return try found.step() && found.bytes(0) { $0.elementsEqual("ok".utf8) }
     }
 
     // MARK: What is stored

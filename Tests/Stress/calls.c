@@ -193,7 +193,7 @@ static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer,
     enter_ward(ward, 1);
     enum place before = enter(HOOK);
     /* cancel only needs the handle: as a pointer it is the started. */
-    /* What no child has had yet one is to have, which finds it on its shelf. */
+    /* A transfer goes to the shelf while no child has ended one: the next child finds it there. */
     int is_for_child = has_feature[FORKS] && !has_answered(AFTER_FORK, F_imgdl_transfer_end);
     if (one_in(2) && !is_for_child)
         report_transfer(transfer);
