@@ -1,3 +1,5 @@
+import ImgdlCore
+
 /// Transfers whose bodies take more work than one turn allows: to decode, or because they come in small pieces. All of them
 /// together have a turn of the engine's thread for `transfersInTurn`, of which none begins once the time of one is over, so
 /// that however many there are others are served in between.
@@ -32,7 +34,7 @@ struct BodyLine {
     private var isAsked = false
 
     /// `now`: the thread's CPU time in nanoseconds.
-    init(_ now: @escaping () -> Int64 = DecodingTurn.cpuTime) { self.now = now }
+    init(_ now: @escaping () -> Int64 = Thread.cpuTime) { self.now = now }
 
     /// Whether what comes in this turn of curl has to wait for its turn in line.
     mutating func isFull(inTurnOfCurl turn: UInt64) -> Bool {

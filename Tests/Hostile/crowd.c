@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { EACH = 8, TIMEOUT_MS = 100, BETWEEN_MS = 30, MAXIMUM = 256 };
+enum { EACH = 8, PICTURES = 32, TIMEOUT_MS = 100, BETWEEN_MS = 30, MAXIMUM = 256 };
 
 static int argument_count;
 static char **arguments;
@@ -38,10 +38,10 @@ static const char *only_argument(const char *name)
     return argument(name, &from);
 }
 
-static void print_latenesses(const char *name, const double *late)
+static void print_latenesses(const char *name, const double *late, int count)
 {
     printf("\"%s\": [", name);
-    for (int i = 0; i < EACH; i++)
+    for (int i = 0; i < count; i++)
         printf("%s%.1f", i ? ", " : "", late[i]);
     printf("], ");
 }
@@ -58,7 +58,7 @@ static void look_at_timeouts(imgdl_downloader *downloader, const char *silence)
         sleep_until(until);
         late[i] = lateness(&question, in_ms(engine), IMGDL_ERROR_TOTAL_TIMEOUT, "a total timeout");
     }
-    print_latenesses("timeouts_late", late);
+    print_latenesses("timeouts_late", late, EACH);
 }
 
 static void look_at_cancellations(imgdl_downloader *downloader, const char *silence)
@@ -74,19 +74,19 @@ static void look_at_cancellations(imgdl_downloader *downloader, const char *sile
         ensure(imgdl_token_cancel(question.token) == IMGDL_OK, "a cancellation");
         late[i] = lateness(&question, due, IMGDL_ERROR_CANCELLED, "a cancellation");
     }
-    print_latenesses("cancellations_late", late);
+    print_latenesses("cancellations_late", late, EACH);
 }
 
 static void look_at_pictures(imgdl_downloader *downloader, const char *url)
 {
-    double late[EACH];
-    for (int i = 0; i < EACH; i++) {
+    double late[PICTURES];
+    for (int i = 0; i < PICTURES; i++) {
         struct question question;
         double due = in_ms(engine);
         ask(downloader, &question, url, 0);
         late[i] = lateness(&question, due, IMGDL_OK, "the neighbour's picture");
     }
-    print_latenesses("pictures_late", late);
+    print_latenesses("pictures_late", late, PICTURES);
 }
 
 /* ---- The crowd */

@@ -74,6 +74,7 @@ final class EventLoop {
     }
 
     func unwatch(_ descriptor: Int32) {
+        rounds.closed(descriptor)
         guard isKnown(descriptor) else { return }
         interests[Int(descriptor)].wanted = 0
         interests[Int(descriptor)].isResting = false
@@ -183,8 +184,8 @@ final class EventLoop {
     }
 
     /// Puts what was found ready in order. How many have little to read.
-    private func putHeavyLast() -> Int {
-        let (places, light) = rounds.order(events[..<readyCount].map(\.data.fd), unread: system_unread)
+    private func putInOrder(_ now: Instant) -> Int {
+        let (places, light) = rounds.order(events[..<readyCount].map(\.data.fd), now, unread: system_unread)
         events.replaceSubrange(..<readyCount, with: places.map { events[$0] })
         return light
     }
@@ -192,13 +193,14 @@ final class EventLoop {
     /// A round of what the last `wait` found ready. A descriptor that was closed since then may be among them. When the
     /// round's time is over, or it becomes a crowd, the others wait; in a crowd those with little to read have their turn,
     /// and one of the others. The rest is found ready again, when commands and deadlines have had their turn. `now` is asked
-    /// before each turn.
+    /// before each turn, and `time`, the thread's CPU time in nanoseconds, around each of those that compete.
     func forEachReady(
-        isCrowded: () -> Bool = { false }, now: () -> Instant,
+        isCrowded: () -> Bool = { false }, now: () -> Instant, time: () -> Int64 = Thread.cpuTime,
         _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void
     ) {
         let wasCrowded = isCrowded()
-        let light = wasCrowded || rounds.areOwed ? putHeavyLast() : readyCount
+        let compete = readyCount > 0 && (wasCrowded || rounds.areOwed)
+        let light = compete ? putInOrder(now()) : readyCount
         var round = ReadyRounds.Round(ready: readyCount, light: light, isCrowded: wasCrowded)
         readyCount = 0
         while let index = round.ready > 0 ? round.next(now()) : nil {
@@ -210,9 +212,12 @@ final class EventLoop {
             }
             // Errors and hang-ups are found out by reading.
             let failed = event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+            let before = compete ? time() : 0
             body(
                 event.data.fd, event.events & EPOLLIN.rawValue != 0 || failed,
                 event.events & EPOLLOUT.rawValue != 0)
+            // One that was closed has no number any more.
+            if compete, isKnown(event.data.fd) { rounds.took(event.data.fd, time() - before) }
             if !wasCrowded, isCrowded() { break }
         }
         rounds.ends(round) { events[$0].data.fd }

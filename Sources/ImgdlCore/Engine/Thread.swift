@@ -60,6 +60,13 @@ import Glibc
     /// Between two pieces of work, where no lock is held: who forks need not wait for all of them.
     @inlinable package static func letForkPass() { system_thread_let_fork_pass() }
 
+    /// Of the calling thread, in nanoseconds.
+    package static func cpuTime() -> Int64 {
+        var time = timespec()
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
     package var isCurrent: Bool { pthread_equal(pthread_self(), identifier) != 0 }
 
     /// Waits until the thread's body has returned. A thread of the host's does so no longer than exit() waits: what the body

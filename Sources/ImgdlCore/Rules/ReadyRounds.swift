@@ -2,12 +2,15 @@
 /// are looked at. A round ends when its time is over, whoever pays for that: commands and deadlines wait for as long, and
 /// for the two turns at most that are under way then, however many sockets have something to read.
 ///
-/// Those that had no turn go first in the next round, and nobody has been heard of before they have had theirs.
+/// Where they are too many for one round, whoever has had least of the thread goes first in every other round, and those that
+/// had no turn in the last one in the rounds between: so all have theirs. Nobody has been heard of before they have had it.
 struct ReadyRounds {
     /// Nanoseconds after which no turn begins in a round, but for the first of one that has much to read.
     static let longest: Int64 = 5_000_000
     /// More than an answer's header or a small picture.
     static let heavyBytes: Int32 = 64 << 10
+    /// Nanoseconds after the last round that was too short for all: what each has had matters no more.
+    static let memory: Int64 = 1_000_000_000
 
     /// What came before this moment has had a turn.
     private(set) var heardUntil = Instant(nanoseconds: .min)
@@ -15,6 +18,11 @@ struct ReadyRounds {
     private var lookedAt = Instant(nanoseconds: .min)
     /// … and those that were ready then and still wait for theirs.
     private var owed: Set<Int32> = []
+    private var shares = TurnShares()
+    /// When they competed last.
+    private var competed = Instant(nanoseconds: .min)
+    /// This round's order is that of those that wait.
+    private var isOfOwed = false
 
     /// Some of those that were ready earlier still wait: it matters who goes first.
     var areOwed: Bool { !owed.isEmpty }
@@ -23,19 +31,43 @@ struct ReadyRounds {
     /// sleep may have been longer than it was to be.
     mutating func looks(_ now: Instant) {
         if owed.isEmpty { lookedAt = now }
+        if !shares.isEmpty, now.nanoseconds - competed.nanoseconds > Self.memory { shares.forgetAll() }
     }
 
-    /// Their places in order: those with little to read first, and among either kind those that have waited since an earlier
-    /// round. `light`: how many have little to read.
-    func order(_ sockets: [Int32], unread: (Int32) -> Int32) -> (places: [Int], light: Int) {
-        guard sockets.count > 1 else {
-            return (Array(sockets.indices), sockets.count { unread($0) < Self.heavyBytes })
+    /// Their places in order: those with little to read first, and among either kind, in turns, those that have had least of
+    /// the thread or those that have waited since an earlier round. `light`: how many have little to read.
+    mutating func order(_ sockets: [Int32], _ now: Instant, unread: (Int32) -> Int32) -> (places: [Int], light: Int) {
+        competed = now
+        shares.compete(sockets)
+        isOfOwed.toggle()
+        let ranks = sockets.enumerated().map { place, socket in
+            let hasWaited = owed.contains(socket)
+            return Rank(
+                isHeavy: unread(socket) >= Self.heavyBytes, comesLater: isOfOwed && !hasWaited,
+                time: shares.time(of: socket), isNew: !hasWaited, place: place)
         }
-        var parts: [[Int]] = [[], [], [], []]
-        for (place, socket) in sockets.enumerated() {
-            parts[(unread(socket) >= Self.heavyBytes ? 2 : 0) + (owed.contains(socket) ? 0 : 1)].append(place)
+        return (ranks.sorted().map(\.place), ranks.count { !$0.isHeavy })
+    }
+
+    /// One of those that compete has had a turn of so many nanoseconds of CPU time.
+    mutating func took(_ socket: Int32, _ time: Int64) { shares.took(socket, time) }
+
+    mutating func closed(_ socket: Int32) { if !shares.isEmpty { shares.forget(socket) } }
+
+    private struct Rank: Comparable {
+        let isHeavy: Bool
+        let comesLater: Bool
+        let time: Int64
+        let isNew: Bool
+        let place: Int
+
+        static func < (one: Rank, other: Rank) -> Bool {
+            if one.isHeavy != other.isHeavy { return other.isHeavy }
+            if one.comesLater != other.comesLater { return other.comesLater }
+            if one.time != other.time { return one.time < other.time }
+            if one.isNew != other.isNew { return other.isNew }
+            return one.place < other.place
         }
-        return (Array(parts.joined()), parts[0].count + parts[1].count)
     }
 
     /// It is over. `socket`: of each place in its order.

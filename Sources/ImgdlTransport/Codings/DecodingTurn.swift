@@ -1,4 +1,4 @@
-import Glibc
+import ImgdlCore
 
 /// How long may be decoded without a break, of one transfer, and of one after the other: so much CPU time of this thread.
 /// The size of what comes in or goes out says little of it: a few bytes of brotli, zstd or deflate may be tables that take
@@ -12,7 +12,7 @@ struct DecodingTurn {
     private let limit: Int64
 
     /// `now`: the thread's CPU time in nanoseconds.
-    init(_ now: @escaping () -> Int64 = cpuTime, limit: Int64 = limit) {
+    init(_ now: @escaping () -> Int64 = Thread.cpuTime, limit: Int64 = limit) {
         self.now = now
         self.limit = limit
         begin = now()
@@ -20,10 +20,4 @@ struct DecodingTurn {
 
     var time: Int64 { now() - begin }
     var isOver: Bool { time >= limit }
-
-    static func cpuTime() -> Int64 {
-        var time = timespec()
-        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
 }

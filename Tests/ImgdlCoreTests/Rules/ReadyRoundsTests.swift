@@ -64,7 +64,7 @@ final class ReadyRoundsTests: XCTestCase {
                 }
                 rounds.looks(now)
                 let ready = readySince.keys.sorted().shuffled(using: &random)
-                let (places, light) = rounds.order(ready) { unread[$0]! }
+                let (places, light) = rounds.order(ready, now) { unread[$0]! }
                 XCTAssertEqual(places.sorted(), Array(ready.indices))
                 XCTAssertTrue(places[..<light].allSatisfy { unread[ready[$0]]! < ReadyRounds.heavyBytes })
                 XCTAssertTrue(places[light...].allSatisfy { unread[ready[$0]]! >= ReadyRounds.heavyBytes })
@@ -72,8 +72,11 @@ final class ReadyRoundsTests: XCTestCase {
                     ready: ready.count, light: light, isCrowded: Int.random(in: 0..<4, using: &random) == 0)
                 let began = now
                 while let place = round.next(now) {
-                    readySince[ready[places[place]]] = nil
-                    now = now.advanced(byMilliseconds: Int64.random(in: 0...longestTurn, using: &random))
+                    let socket = ready[places[place]]
+                    readySince[socket] = nil
+                    let time = Int64.random(in: 0...longestTurn, using: &random)
+                    now = now.advanced(byMilliseconds: time)
+                    if Bool.random(using: &random) { rounds.took(socket, time * 1_000_000) } else { rounds.closed(socket) }
                 }
                 XCTAssertLessThanOrEqual(
                     now.nanoseconds - began.nanoseconds, ReadyRounds.longest + 2 * longestTurn * 1_000_000)
@@ -87,6 +90,42 @@ final class ReadyRoundsTests: XCTestCase {
         }
     }
 
+    /// Of a crowd each has little to read whenever it is looked at, and its turn takes half of a round: a request that comes
+    /// anew waits for no more than the round after the next, each time that something comes for it, until it has had its lead.
+    func testACrowdThatHasLittleToReadHoldsNobodyUp() {
+        for size in [8, 24, 256] {
+            var rounds = ReadyRounds()
+            let crowd = (0..<size).map(Int32.init)
+            let newcomer = Int32(size)
+            var now = Instant(nanoseconds: 0)
+            var waits: [Int] = []
+            var waited: Int?
+            var number = 0
+            while waits.count < Int(TurnShares.lead / 100_000), number < 10_000 {
+                number += 1
+                // It answers at once, and something comes again two rounds later.
+                if number >= 2 * size, number % 2 == 0, waited == nil { waited = 0 }
+                let ready = crowd + (waited == nil ? [] : [newcomer])
+                rounds.looks(now)
+                let (places, light) = rounds.order(ready, now) { _ in 1_000 }
+                var round = Round(ready: ready.count, light: light, isCrowded: true)
+                while let place = round.next(now) {
+                    let socket = ready[places[place]]
+                    let time: Int64 = socket == newcomer ? 100_000 : ReadyRounds.longest / 2
+                    rounds.took(socket, time)
+                    now = Instant(nanoseconds: now.nanoseconds + time)
+                    guard socket == newcomer else { continue }
+                    waits.append(waited ?? 0)
+                    waited = nil
+                }
+                rounds.ends(round) { ready[places[$0]] }
+                if let rounds = waited { waited = rounds + 1 }
+            }
+            XCTAssertEqual(waits.count, Int(TurnShares.lead / 100_000), "of \(size)")
+            XCTAssertLessThanOrEqual(waits.max() ?? .max, 1, "of \(size)")
+        }
+    }
+
     /// However many there are, and whatever comes anew.
     func testWhoWaitsHasItsTurnBeforeOthersHaveASecondOne() {
         var rounds = ReadyRounds()
@@ -94,7 +133,7 @@ final class ReadyRoundsTests: XCTestCase {
         var turns: [Int32] = []
         for number in 0..<50 {
             rounds.looks(Instant(nanoseconds: Int64(number)))
-            let (places, light) = rounds.order(sockets) { _ in ReadyRounds.heavyBytes }
+            let (places, light) = rounds.order(sockets, Instant(nanoseconds: Int64(number))) { _ in ReadyRounds.heavyBytes }
             var round = Round(ready: places.count, light: light, isCrowded: false)
             let place = round.next(Instant(nanoseconds: 0))!
             turns.append(sockets[places[place]])
