@@ -4,7 +4,7 @@
 ///
 /// Where they are too many for one round, whoever has had least of the thread goes first in every other round, and those that
 /// had no turn in the last one in the rounds between: so all have theirs. Nobody has been heard of before they have had it.
-struct ReadyRounds {
+struct ReadyRounds: ~Copyable {
     /// Nanoseconds after which no turn begins in a round, but for the first of one that has much to read.
     static let longest: Int64 = 5_000_000
     /// More than an answer's header or a small picture.
@@ -17,7 +17,9 @@ struct ReadyRounds {
     /// When it was looked for what has its turns now, …
     private var lookedAt = Instant(nanoseconds: .min)
     /// … and those that were ready then and still wait for theirs.
-    private var owed: Set<Int32> = []
+    private var owed: [Int32] = []
+    /// By socket.
+    private var isOwed = PlainTable<Bool>()
     private var shares = TurnShares()
     /// When they competed last.
     private var competed = Instant(nanoseconds: .min)
@@ -40,45 +42,49 @@ struct ReadyRounds {
         competed = now
         shares.compete(sockets)
         isOfOwed.toggle()
-        let ranks = sockets.enumerated().map { place, socket in
-            let hasWaited = owed.contains(socket)
-            return Rank(
-                isHeavy: unread(socket) >= Self.heavyBytes, comesLater: isOfOwed && !hasWaited,
-                time: shares.time(of: socket), isNew: !hasWaited, place: place)
+        var light = 0
+        // In one number, what decides first in its highest bits: there may be thousands.
+        var ranks: [UInt64] = []
+        ranks.reserveCapacity(sockets.count)
+        for (place, socket) in sockets.enumerated() {
+            let isHeavy = unread(socket) >= Self.heavyBytes
+            let hasWaited = waits(socket)
+            if !isHeavy { light += 1 }
+            let kind: UInt64 = (isHeavy ? 2 : 0) + (isOfOwed && !hasWaited ? 1 : 0)
+            let lag = UInt64(shares.lag(of: socket)) * 2 + (hasWaited ? 0 : 1)
+            ranks.append(kind << 62 | lag << 32 | UInt64(place))
         }
-        return (ranks.sorted().map(\.place), ranks.count { !$0.isHeavy })
+        ranks.sort()
+        return (ranks.map { Int($0 & 0xFFFF_FFFF) }, light)
     }
+
+    private func waits(_ socket: Int32) -> Bool { socket < isOwed.count && isOwed[Int(socket)] }
 
     /// One of those that compete has had a turn of so many nanoseconds of CPU time.
     mutating func took(_ socket: Int32, _ time: Int64) { shares.took(socket, time) }
 
     mutating func closed(_ socket: Int32) { if !shares.isEmpty { shares.forget(socket) } }
 
-    private struct Rank: Comparable {
-        let isHeavy: Bool
-        let comesLater: Bool
-        let time: Int64
-        let isNew: Bool
-        let place: Int
-
-        static func < (one: Rank, other: Rank) -> Bool {
-            if one.isHeavy != other.isHeavy { return other.isHeavy }
-            if one.comesLater != other.comesLater { return other.comesLater }
-            if one.time != other.time { return one.time < other.time }
-            if one.isNew != other.isNew { return other.isNew }
-            return one.place < other.place
-        }
-    }
-
     /// It is over. `socket`: of each place in its order.
     mutating func ends(_ round: Round, socket: (Int) -> Int32) {
-        if round.isComplete {
-            if !owed.isEmpty { owed = [] }
-        } else {
-            let left = round.left.map(socket)
-            if owed.isEmpty { owed = Set(left) } else { owed.formIntersection(left) }
+        if !round.isComplete {
+            let isFirst = owed.isEmpty
+            var still: [Int32] = []
+            for place in round.left where isFirst || waits(socket(place)) { still.append(socket(place)) }
+            owe(still)
+        } else if !owed.isEmpty {
+            owe([])
         }
         if owed.isEmpty { heardUntil = lookedAt }
+    }
+
+    private mutating func owe(_ sockets: [Int32]) {
+        for socket in owed { isOwed[Int(socket)] = false }
+        owed = sockets
+        for socket in sockets {
+            isOwed.extend(to: Int(socket) + 1, with: false)
+            isOwed[Int(socket)] = true
+        }
     }
 
     /// One of them: `ready` sockets in order, of which the first `light` have little to read, or are taken for such.

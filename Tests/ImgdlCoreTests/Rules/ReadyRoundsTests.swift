@@ -76,7 +76,11 @@ final class ReadyRoundsTests: XCTestCase {
                     readySince[socket] = nil
                     let time = Int64.random(in: 0...longestTurn, using: &random)
                     now = now.advanced(byMilliseconds: time)
-                    if Bool.random(using: &random) { rounds.took(socket, time * 1_000_000) } else { rounds.closed(socket) }
+                    if Bool.random(using: &random) {
+                        rounds.took(socket, time * 1_000_000)
+                    } else {
+                        rounds.closed(socket)
+                    }
                 }
                 XCTAssertLessThanOrEqual(
                     now.nanoseconds - began.nanoseconds, ReadyRounds.longest + 2 * longestTurn * 1_000_000)
@@ -132,8 +136,9 @@ final class ReadyRoundsTests: XCTestCase {
         let sockets = (0..<50).map(Int32.init)
         var turns: [Int32] = []
         for number in 0..<50 {
-            rounds.looks(Instant(nanoseconds: Int64(number)))
-            let (places, light) = rounds.order(sockets, Instant(nanoseconds: Int64(number))) { _ in ReadyRounds.heavyBytes }
+            let now = Instant(nanoseconds: Int64(number))
+            rounds.looks(now)
+            let (places, light) = rounds.order(sockets, now) { _ in ReadyRounds.heavyBytes }
             var round = Round(ready: places.count, light: light, isCrowded: false)
             let place = round.next(Instant(nanoseconds: 0))!
             turns.append(sockets[places[place]])
