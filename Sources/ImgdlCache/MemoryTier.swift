@@ -26,8 +26,8 @@ final class MemoryTier: @unchecked Sendable {
 
     /// What is kept under one key, the newest first. The entries once more, as they are handed out for each look.
     private struct Shelf {
-        private(set) var items: [Item]
-        private(set) var entries: [StoredEntry]
+        let items: [Item]
+        let entries: [StoredEntry]
 
         init(_ items: [Item]) {
             self.items = items.count < 2 ? items : items.sorted { $0.entry.isNewer(than: $1.entry) }

@@ -462,3 +462,61 @@ TEST_WITHIN(UNDER_SANITIZER ? 600 : 120, "downloaders destroyed while other thre
     imgdl_hooks_release(hooks[1]);
     free(subscriptions);
 }
+
+/* ---- Header fields that change while others read them */
+
+static struct flag field_readers_left = FLAG_INIT;
+
+/* Each looks at the downloader's fields, and has requests that go over them. */
+static void *read_fields(void *unused)
+{
+    (void)unused;
+    const imgdl_header own[] = {{"X-Own", "1"}, {"Accept", "image/png"}};
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png?n=fields");
+    request.headers = own;
+    request.header_count = 2;
+    for (unsigned i = 0; i < 400; i++) {
+        char value[100];
+        size_t length = 0;
+        imgdl_token *token = NULL;
+        CHECK_CODE(imgdl_downloader_get_header(downloader, "User-Agent", value, sizeof value, &length), IMGDL_OK);
+        CHECK(length == strlen("one/1") && (!strcmp(value, "one/1") || !strcmp(value, "two/2")));
+        CHECK_CODE(imgdl_download(downloader, &request, &token), IMGDL_OK);
+        imgdl_token_cancel(token);
+        imgdl_token_release(token);
+    }
+    raise_flag(&field_readers_left);
+    return NULL;
+}
+
+TEST_WITHIN(UNDER_SANITIZER ? 600 : 120, "header fields that change while other threads hand over requests")
+{
+    enum { READERS = 4 };
+    static const char *const agents[] = {"one/1", "two/2"};
+    pthread_t threads[READERS];
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.user_agent = agents[0];
+    REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    field_readers_left.value = 0;
+    for (unsigned i = 0; i < READERS; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, read_fields, NULL) == 0);
+    unsigned changes = 0;
+    for (int is_over = 0; !is_over; changes++) {
+        CHECK_CODE(imgdl_downloader_set_header(downloader, "X-Other", changes % 3 ? agents[changes % 2] : NULL), IMGDL_OK);
+        if (changes % 16 == 0) {
+            config.user_agent = agents[changes / 16 % 2];
+            CHECK_CODE(imgdl_downloader_reconfigure(downloader, &config), IMGDL_OK);
+        }
+        pthread_mutex_lock(&field_readers_left.lock);
+        is_over = field_readers_left.value == READERS;
+        pthread_mutex_unlock(&field_readers_left.lock);
+    }
+    for (unsigned i = 0; i < READERS; i++)
+        pthread_join(threads[i], NULL);
+    printf("     %u changes\n", changes);
+    CHECK(changes > 16);
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+}

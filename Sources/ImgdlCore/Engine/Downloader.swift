@@ -218,11 +218,12 @@ package final class Downloader: @unchecked Sendable {
     // MARK: The downloader
 
     package func setField(_ name: String, _ value: String?) {
-        let forgotten = lock.withLock {
-            fields.set(name, value)
-            return templates.forgetAll()
+        let old = lock.withLock {
+            let old = (fields, templates.forgetAll())
+            fields = fields.with(name, value)
+            return old
         }
-        withExtendedLifetime(forgotten) {}
+        withExtendedLifetime(old) {}
     }
 
     /// What later requests carry under this name; nil: nothing.
@@ -253,13 +254,14 @@ package final class Downloader: @unchecked Sendable {
         cancelBatches()
         do throws(Failure) {
             // The host's hooks and loaders may end with these: outside the lock.
-            let old = try lock.withLock { () throws(Failure) -> (Session, RequestDefaults, [KnownRequest]) in
+            let old = try lock.withLock {
+                () throws(Failure) -> (Session, RequestDefaults, RequestFields, [KnownRequest]) in
                 try mailbox.reconfigure(transport, configuration.limits, CacheSettings(configuration))
-                let old = (session, requestDefaults, templates.forgetAll())
+                let old = (session, requestDefaults, fields, templates.forgetAll())
                 session = Session(transport)
                 current.limits = configuration.limits
                 requestDefaults = configuration.defaults
-                fields.setDefaultUserAgent(configuration.userAgent)
+                fields = fields.with(defaultUserAgent: configuration.userAgent)
                 return old
             }
             withExtendedLifetime(old) {}
