@@ -123,12 +123,12 @@ extern "C" {
  *            the child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
  *            directory of a cache that was open then. fork() may be called at any time, in callbacks, hooks and
  *            destructors too; it waits for the library's threads to be where the child finds no lock taken, for some
- *            microseconds mostly, 1 s at most, and while the process's first downloader or decoder is made. Where
- *            the child's thread is one of the library's, it is the host's from then on, with the signal mask of who made
- *            the downloader; when the code in which it forked returns, the child ends as by _exit(0). None of that
- *            holds in a signal handler: fork() there may wait for ever for a lock of the very call that was interrupted,
- *            and POSIX no longer lists it as safe. _Fork() is, whatever was interrupted; its child may call exec and
- *            _exit, and nothing of this library.
+ *            microseconds mostly, 1 s at most for one that stands still and 5 s for one that computes, and while
+ *            the process's first downloader or decoder is made. Where the child's thread is one of the library's, it
+ *            is the host's from then on, with the signal mask of who made the downloader; when the code in which it
+ *            forked returns, the child ends as by _exit(0). None of that holds in a signal handler: fork() there may
+ *            wait for ever for a lock of the very call that was interrupted, and POSIX no longer lists it as safe.
+ *            _Fork() is, whatever was interrupted; its child may call exec and _exit, and nothing of this library.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_downloader imgdl_downloader; /* queue, connections, threads: make one and keep it            */

@@ -159,6 +159,39 @@ final class ForkGateTests: XCTestCase {
         close(reading)
     }
 
+    /// It has locks, and a child that is forked then may find them taken for ever: it computes for longer than a fork has
+    /// patience with who stands still, as whoever reads certificates does on a busy machine.
+    func testWhoComputesIsWaitedForBeyondThePatience() throws {
+        let counter = Counter()
+        let thread = try ImgdlCore.Thread.start(name: "computes (") {
+            counter.value.add(1, ordering: .sequentiallyConsistent)
+            let end = MonotonicClock().now().advanced(byMilliseconds: 2_000)
+            while MonotonicClock().now() < end {}
+            counter.value.add(1, ordering: .sequentiallyConsistent)
+        }
+        counter.awaitMore(than: 0)
+        whileForking {
+            XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), 2, "it is in the middle of its work")
+        }
+        thread.join()
+    }
+
+    /// It may compute for ever: a fork is not held up for that long.
+    func testWhoDoesNotComeToAnEndIsNotWaitedForForEver() throws {
+        let counter = Counter()
+        let thread = try ImgdlCore.Thread.start(name: "computes (") {
+            counter.value.add(1, ordering: .sequentiallyConsistent)
+            while !counter.isOver.load(ordering: .relaxed) {}
+        }
+        counter.awaitMore(than: 0)
+        let begun = MonotonicClock().now()
+        whileForking {
+            XCTAssertGreaterThanOrEqual(MonotonicClock().now().milliseconds(since: begun), 2_000)
+            counter.isOver.store(true, ordering: .relaxed)
+        }
+        thread.join()
+    }
+
     /// Here a signal's handler holds the forking thread up for longer than its patience, as SIGSTOP, a debugger or a paused
     /// machine do: the one at work has had no time, either.
     func testTimeInWhichNothingRanDoesNotCount() throws {

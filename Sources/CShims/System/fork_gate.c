@@ -2,15 +2,19 @@
 #include "csystem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Tries: some ten microseconds, as long as to be woken takes. The patience is counted in turns of the clock: a stop of hours uses up
- * one turn, so a thread that could not move meanwhile still has the others. */
-enum { PATIENCE_TURNS = 20, TURN_MS = 50, TRIES_BEFORE_SLEEP = 500, SHARDS = 16 };
+ * one turn, so a thread that could not move meanwhile still has the others. A turn in which a thread at work computes, or waits for
+ * a processor, is none of the patience's, only of all: it comes to its end, and has locks until then. */
+enum { PATIENCE_TURNS = 20, ALL_TURNS = 100, TURN_MS = 50, TRIES_BEFORE_SLEEP = 500, SHARDS = 16, PLACES = 15 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 /* The condition of those who wait for the end of a fork. */
@@ -22,6 +26,8 @@ static sem_t left;
  * fork, or the fork sees what the thread did before. */
 static struct {
     _Alignas(64) atomic_int busy;
+    /* Who they are. Where there are more threads than places, some are not known. */
+    _Atomic(pid_t) threads[PLACES];
 } shards[SHARDS];
 static atomic_int is_forking;
 /* Forks that went on while somebody was at work. */
@@ -34,17 +40,27 @@ static _Thread_local struct {
     int depth;
     /* The depth at which a thread of the library's has forked, in the child. */
     int forked_depth;
-    /* 1 more than its number. */
-    unsigned shard;
+    /* Its place is that of its number less 1. */
+    unsigned number;
+    pid_t thread;
     /* How many there had been when this thread's fork began. */
     unsigned impatient_forks;
 } own;
 
 static atomic_int *own_busy(void)
 {
-    if (!own.shard)
-        own.shard = atomic_fetch_add_explicit(&threads_seen, 1, memory_order_relaxed) % SHARDS + 1;
-    return &shards[own.shard - 1].busy;
+    if (!own.number) {
+        own.number = atomic_fetch_add_explicit(&threads_seen, 1, memory_order_relaxed) % (SHARDS * PLACES) + 1;
+        own.thread = gettid();
+    }
+    return &shards[(own.number - 1) % SHARDS].busy;
+}
+
+/* Of a thread that has a number. */
+static void name_own(pid_t thread)
+{
+    unsigned place = own.number - 1;
+    atomic_store_explicit(&shards[place % SHARDS].threads[place / SHARDS], thread, memory_order_relaxed);
 }
 
 static int all_busy(void)
@@ -57,7 +73,9 @@ static int all_busy(void)
 
 static void leave(void)
 {
-    atomic_fetch_sub(own_busy(), 1);
+    atomic_int *busy = own_busy();
+    name_own(0);
+    atomic_fetch_sub(busy, 1);
     if (atomic_load(&is_forking))
         (void)sem_post(&left);
 }
@@ -67,6 +85,7 @@ static int try_to_pass(void)
     if (atomic_load(&is_forking))
         return 0;
     atomic_fetch_add(own_busy(), 1);
+    name_own(own.thread);
     if (!atomic_load(&is_forking))
         return 1;
     leave();
@@ -162,6 +181,33 @@ static struct timespec turn_end(void)
     return end;
 }
 
+/* It has a processor, or waits for one. */
+static int is_running(pid_t thread)
+{
+    char text[256];
+    snprintf(text, sizeof text, "/proc/self/task/%d/stat", (int)thread);
+    int file = open(text, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length > 0 ? length : 0] = 0;
+    /* Its name is whatever the host has made it. */
+    const char *state = strrchr(text, ')');
+    return state && !strncmp(state, ") R", 3);
+}
+
+static int is_another_running(void)
+{
+    for (int i = 0; i < SHARDS; i++)
+        for (int k = 0; k < PLACES; k++) {
+            pid_t thread = atomic_load_explicit(&shards[i].threads[k], memory_order_relaxed);
+            if (thread && thread != own.thread && is_running(thread))
+                return 1;
+        }
+    return 0;
+}
+
 void system_fork_approach(void) { own.impatient_forks = impatient_forks; }
 
 void system_fork_prepare(void)
@@ -170,13 +216,15 @@ void system_fork_prepare(void)
     while (sem_trywait(&left) == 0) {} /* of the fork before */
     is_forking = 1;
     /* A fork that has waited for another one which lost its patience has none left. */
-    int turns = own.impatient_forks == impatient_forks ? PATIENCE_TURNS : 1, tries = TRIES_BEFORE_SLEEP;
+    int has_patience = own.impatient_forks == impatient_forks, tries = TRIES_BEFORE_SLEEP;
+    int patience = has_patience ? PATIENCE_TURNS : 1, turns = has_patience ? ALL_TURNS : 1;
     struct timespec end = turn_end();
     while (waits_for_others(tries)) {
         tries = 0;
         if (sem_clockwait(&left, CLOCK_MONOTONIC, &end) == 0 || errno == EINTR)
             continue;
-        if (--turns == 0) {
+        patience -= !is_another_running();
+        if (--turns == 0 || patience == 0) {
             impatient_forks++;
             return;
         }
@@ -194,10 +242,16 @@ void system_fork_parent(void)
 void system_fork_child(void)
 {
     is_forking = 0;
-    for (int i = 0; i < SHARDS; i++)
+    for (int i = 0; i < SHARDS; i++) {
         shards[i].busy = 0;
-    if (own.is_working)
+        for (int k = 0; k < PLACES; k++)
+            shards[i].threads[k] = 0;
+    }
+    own.thread = gettid();
+    if (own.is_working) {
         *own_busy() = 1;
+        name_own(own.thread);
+    }
     /* It is the host's from now on, until its callback returns. */
     if (system_thread_is_library())
         own.forked_depth = own.depth;

@@ -47,8 +47,8 @@ int system_thread_join(pthread_t thread, int milliseconds);
 
 /* fork() copies locks as they are, those of Swift's runtime, libcurl, OpenSSL and SQLite too, and a thread may be in one:
  * the child would wait for it for ever. So the library's threads, and the host's in its calls, say when they work and when
- * they rest, and fork() waits for their rest, a second at most. What may take long and holds no such lock (waits,
- * look-ups, decoding, the host's callbacks) counts as rest. */
+ * they rest, and fork() waits for their rest: for a second in which they stand still, for five in all. What may take long and
+ * holds no such lock (waits, look-ups, decoding, the host's callbacks) counts as rest. */
 /* Work (1) or rest (0) from now on. Gives what `restore` needs, which follows on the same thread: when work begins or
  * goes on, it waits for a fork that is under way. In the child, the process ends as by _exit(0) when the host's code in which
  * a thread of the library's has forked returns. */
