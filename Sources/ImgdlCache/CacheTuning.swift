@@ -20,6 +20,8 @@ struct CacheTuning: Sendable {
     var busyMilliseconds: Int64 = 5_000
     /// Where it still writes so much later, the disk counts as failed.
     var failingMilliseconds: Int64 = 20_000
+    /// So often others may end that a long index is looked through, which is then left.
+    var checkAttempts = 12
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000

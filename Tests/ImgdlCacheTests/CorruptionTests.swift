@@ -42,6 +42,12 @@ final class CorruptionTests: StoreTestCase {
         XCTAssertGreaterThanOrEqual(applied, rounds, "something was damaged in each")
     }
 
+    /// Two trees of the index have a page in common, which SQLite does not notice while it reads and writes.
+    func testASharedPageIsFoundBeforeAnythingIsStored() throws {
+        random = Random(state: 521_560_010)
+        XCTAssertGreaterThan(try play("a page of two trees"), 0)
+    }
+
     private func play(_ words: String) throws -> Int {
         configuration.maximumMemoryBytes = Bool.random(using: &random) ? 1 << 20 : 0
         var cache = try open()

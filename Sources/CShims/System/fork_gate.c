@@ -153,6 +153,8 @@ void system_thread_let_fork_pass(void)
     pass();
 }
 
+int system_fork_is_near(void) { return atomic_load_explicit(&is_forking, memory_order_relaxed); }
+
 void system_thread_stand_aside(void)
 {
     if (atomic_load_explicit(&is_forking, memory_order_relaxed) && !own.is_working)

@@ -30,6 +30,8 @@ extension DiskStore {
         /// Before that moment nobody looks again for an index that can only be read.
         var nextLook = Instant(nanoseconds: .min)
         var isOpening = true
+        /// The writing thread looks through the index: this ends it.
+        var indexCheck: Database.Interruption?
         var isWritable = false
         /// When the disk is to be tried again; nil: it works, or is being tried.
         var retryTime: Instant?

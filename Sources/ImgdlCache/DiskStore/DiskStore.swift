@@ -327,6 +327,7 @@ final class DiskStore: @unchecked Sendable {
     private func post(_ command: DiskCommand) {
         guard !state.isWriterDone else { return }
         state.commands.append(command)
+        state.indexCheck?()
         if state.commands.count == 1 { writerWakes.signal() }
     }
 
@@ -371,6 +372,17 @@ final class DiskStore: @unchecked Sendable {
             }
         }
     }
+
+    /// The writing thread begins what takes long; whoever has something for it to do ends that. False: somebody has already.
+    func beginCheck(_ interruption: Database.Interruption) -> Bool {
+        lock.withLock {
+            guard state.commands.isEmpty, !state.isClosing else { return false }
+            state.indexCheck = interruption
+            return true
+        }
+    }
+
+    func endCheck() { lock.withLock { state.indexCheck = nil } }
 
     /// No command will be taken any more.
     func writerIsDone() {
@@ -425,6 +437,7 @@ final class DiskStore: @unchecked Sendable {
                 state.closingDeadline = end.map { min($0, deadline) } ?? deadline
                 state.closingEnd = end
             }
+            state.indexCheck?()
             writerWakes.signal()
             readerWakes.signal()
             return !state.isClosing

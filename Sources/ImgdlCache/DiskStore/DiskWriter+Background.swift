@@ -15,7 +15,7 @@ extension DiskWriter {
 
     /// When there is something to do; nil: there is nothing.
     var nextBackgroundWork: Instant? {
-        guard hasBackgroundWork else { return nil }
+        guard hasBackgroundWork else { return isCheckDue ? nextCheck ?? MonotonicClock().now() : nil }
         return backgroundPause ?? MonotonicClock().now()
     }
 
@@ -26,10 +26,12 @@ extension DiskWriter {
 
     /// False: there is nothing to do, or others are in the way.
     func backgroundStep() -> Bool {
-        guard hasBackgroundWork, let index else { return false }
+        guard let index, hasBackgroundWork || isCheckDue else { return false }
         backgroundPause = nil
         do throws(DatabaseError) {
-            if needsEviction {
+            if !hasBackgroundWork {
+                return try check(index)
+            } else if needsEviction {
                 needsEviction = try evict(index)
             } else if hasRoomToRelease {
                 try release(index)

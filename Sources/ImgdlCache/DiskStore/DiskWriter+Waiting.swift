@@ -9,6 +9,7 @@ extension DiskWriter {
     func change<Result>(
         _ index: Index, _ purpose: StorageLog.Purpose, _ body: (StorageLog.Room) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
+        try index.checkIfShort()
         if isPatient { turn?.waitForOthers(until: attemptEnd) }
         let busy: DatabaseError
         do throws(DatabaseError) {

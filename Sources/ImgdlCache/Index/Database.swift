@@ -55,6 +55,9 @@ struct DatabaseError: Error {
     /// The file is no database, a damaged one, or has not the tables it should have.
     var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR }
 
+    /// Somebody has ended it (`Database.Interruption`).
+    var isInterrupted: Bool { primary == SQLITE_INTERRUPT }
+
     /// As the host is told.
     var failure: Failure {
         let kind: ErrorCode =
@@ -258,6 +261,37 @@ final class Database {
         let statement = try prepare(text)
         defer { statement.reset() }
         return try statement.step() ? statement.integer(0) : 0
+    }
+
+    /// Ends what a connection is doing, from any thread, as long as it is open.
+    struct Interruption: @unchecked Sendable {
+        fileprivate let handle: OpaquePointer
+
+        func callAsFunction() { sqlite3_interrupt(handle) }
+    }
+
+    /// Reads all of it and throws that it is damaged where pages belong to nothing, to two things at once, or are no pages of
+    /// their tree: SQLite does not notice the second while it reads, and writes one thing over the other. Others can read and
+    /// write meanwhile, and cannot empty the log.
+    ///
+    /// False: it was ended before. `begin` gets what does so, at any time until this returns, and says whether it is to be
+    /// done at all.
+    func check(_ begin: (Interruption) -> Bool = { _ in true }) throws(DatabaseError) -> Bool {
+        // While one statement is at work, an interruption is for those that begin after it, too: none comes too early.
+        let holder = try prepare("SELECT 1")
+        defer { holder.reset() }
+        guard try holder.step(), begin(Interruption(handle: handle)) else { return false }
+        do throws(DatabaseError) {
+            let check = try prepare("PRAGMA quick_check(1)")
+            defer { check.reset() }
+            guard try check.step() else { return true }
+            let words = check.bytes(0) { String(decoding: $0, as: UTF8.self) }
+            if words == "ok" { return true }
+            throw .damaged(path, String(words.map { $0.isNewline ? " " : $0 }))
+        } catch {
+            if error.isInterrupted { return false }
+            throw error
+        }
     }
 
     /// All or nothing. Other connections can read meanwhile, and none can write.

@@ -25,7 +25,7 @@ extension Index {
         try makeRoomInLog(purpose, until: end)
         return try database.transaction { () throws(DatabaseError) in
             // Others may have written meanwhile, and cannot from here on. They are no readers: it is tried again.
-            guard let room = StorageLog.room(for: purpose, length: logBytes()) else { throw .busy(database.path) }
+            guard let room = StorageLog.room(for: purpose, length: log.bytes) else { throw .busy(database.path) }
             return try body(room)
         }
     }
@@ -38,10 +38,10 @@ extension Index {
         let othersEnd = start.advanced(byMilliseconds: Self.emptyingMilliseconds)
         var now = start
         // Looked at once each time: others may write to a log that has just been emptied.
-        var length = logBytes()
+        var length = log.bytes
         while length > StorageLog.usualBytes {
             let isTried = database.emptyLog(waiting: now < readersEnd ? Self.attemptMilliseconds : 0)
-            length = logBytes()
+            length = log.bytes
             now = MonotonicClock().now()
             guard length > StorageLog.usualBytes else { break }
             if isTried { emptying.failed(since: start, now: now) }
@@ -57,10 +57,46 @@ extension Index {
         emptying.succeeded()
     }
 
-    private func logBytes() -> Int64 {
-        var status = stat()
-        return lstat(database.path + "-wal", &status) == 0 ? Int64(status.st_blocks) * 512 : 0
+    /// Of damage that SQLite does not meet while it reads. One that is opened to be written to is looked through once: what
+    /// is stored in one that is damaged so may be lost.
+    enum Check {
+        /// Before the first change.
+        case isDue
+        /// It is too long for that: when there is time. `attempts`: that were ended.
+        case isDueInIdleTime(attempts: Int)
+        case isDone
     }
+
+    /// Of 4 MiB some 10,000 entries have room, and it takes 5 ms to look through them.
+    static let checkedAtOncePages: Int64 = 1_024
+
+    /// Before the first change. Throws that it is damaged.
+    func checkIfShort() throws(DatabaseError) {
+        guard case .isDue = check else { return }
+        guard try database.integer("PRAGMA page_count") <= Self.checkedAtOncePages else {
+            check = .isDueInIdleTime(attempts: 0)
+            return
+        }
+        if try database.check() { check = .isDone }
+    }
+
+    /// nil: it is done, or was not put off.
+    var attemptsToCheck: Int? { if case .isDueInIdleTime(let attempts) = check { attempts } else { nil } }
+
+    /// The file in which changes wait to be brought into the index.
+    struct Log {
+        fileprivate let path: String
+
+        fileprivate var bytes: Int64 {
+            var status = stat()
+            return lstat(path, &status) == 0 ? Int64(status.st_blocks) * 512 : 0
+        }
+
+        /// Whoever writes wants to empty it.
+        var isLong: Bool { bytes > StorageLog.usualBytes }
+    }
+
+    var log: Log { Log(path: database.path + "-wal") }
 
     /// Whether there are more free pages than what comes next needs.
     func canShrink() throws(DatabaseError) -> Bool {

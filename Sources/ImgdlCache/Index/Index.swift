@@ -7,6 +7,7 @@ final class Index {
     /// Nothing was there before.
     let isNew: Bool
     var emptying = StorageLog.Emptying()
+    var check: Check
     /// Pages that were given back since the log was brought in for them.
     var shrunkPages: Int64 = 0
     private let select: Statement
@@ -27,6 +28,7 @@ final class Index {
     init(_ database: Database, isNew: Bool = false) throws(DatabaseError) {
         self.database = database
         self.isNew = isNew
+        check = isNew ? .isDone : .isDue
         let columns = "id, key, length, checksum, stored, used, response"
         select = try database.prepare("SELECT \(columns) FROM entries WHERE key_hash = ?1 AND key = ?2")
         selectByID = try database.prepare("SELECT \(columns) FROM entries WHERE id = ?1")

@@ -67,6 +67,9 @@ import Glibc
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
+    /// For who rests, and can end what another thread is at.
+    @inlinable package static var isForkNear: Bool { system_fork_is_near() != 0 }
+
     package var isCurrent: Bool { pthread_equal(pthread_self(), identifier) != 0 }
 
     /// Waits until the thread's body has returned. A thread of the host's does so no longer than exit() waits: what the body

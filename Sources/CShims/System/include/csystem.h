@@ -58,6 +58,8 @@ void system_thread_restore(int before);
 int system_thread_try_restore(int before);
 /* For a fork that is near: where a thread that works has no lock. */
 void system_thread_let_fork_pass(void);
+/* Whether one is near, for who rests and can end what another thread is at. */
+int system_fork_is_near(void);
 /* For a fork that is near: between two pieces of a computation that counts as rest. The thread gives its turn on the processor
  * away: one that works may have none, and the fork waits for that. */
 void system_thread_stand_aside(void);
