@@ -72,7 +72,7 @@ package final class Subscription: @unchecked Sendable {
 
     /// For events that are about no request: it only brings them to an executor.
     convenience init(announcingTo recipient: Recipient) {
-        let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil, redacted: "")
+        let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil)
         let template = RequestTemplate(
             options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(), recipient: recipient)
         self.init(

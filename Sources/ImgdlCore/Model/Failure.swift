@@ -37,14 +37,11 @@ package struct Failure: Error, Equatable, Sendable {
             }
             return "\(shown[0]), redirected to \(shown[1]): \(message)"
         }
-        let shown = showsWholeURL ? url.canonical : url.redacted
+        var shown = showsWholeURL ? url.canonical : url.redacted
         guard shown.utf8.count <= Self.maximumShownBytes else {
             return "\(PrintableText.shortened(shown, to: Self.maximumShownBytes)): \(message)"
         }
-        return message.withUTF8 { message in
-            showsWholeURL
-                ? url.withUTF8 { Self.joined($0, message) } : url.withRedactedUTF8 { Self.joined($0, message) }
-        }
+        return message.withUTF8 { message in shown.withUTF8 { Self.joined($0, message) } }
     }
 
     /// Put together by hand: a thousand downloads may be cancelled at once, and an interpolation takes several times as

@@ -49,7 +49,8 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     private struct SecretParts: Hashable {
         let user: String?
         let password: String?
-        let redacted: String
+        /// nil: all but the values of the query.
+        let redacted: String?
     }
 
     private final class Secrets: Sendable {
@@ -61,7 +62,7 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     /// Bytes of text, at most.
     package static let maximumLength = Int(UInt32.max)
 
-    /// `canonical`: UTF-8. `redacted`: nil where there is nothing to leave out.
+    /// `canonical`: UTF-8. `redacted`: nil where the values of its query are all that is to be left out.
     package init(
         canonical text: UnsafeBufferPointer<UInt8>, origin: Origin, user: String? = nil, password: String? = nil,
         redacted: String? = nil
@@ -78,7 +79,7 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
 
     package init(
         canonical: String, scheme: String, host: String, port: UInt16, user: String?, password: String?,
-        redacted: String
+        redacted: String? = nil
     ) {
         var text = canonical
         let origin = Origin(scheme: scheme, host: host, port: port)
@@ -91,10 +92,9 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     private static func secrets(
         _ text: UnsafeBufferPointer<UInt8>, _ user: String?, _ password: String?, _ redacted: String?
     ) -> Secrets? {
-        guard user != nil || password != nil || redacted != nil else { return nil }
-        let canonical = String(decoding: text, as: UTF8.self)
-        guard user != nil || password != nil || redacted != canonical else { return nil }
-        return Secrets(SecretParts(user: user, password: password, redacted: redacted ?? canonical))
+        let own = redacted.flatMap { $0 == QueryRedaction.redacted(text) ? nil : $0 }
+        guard user != nil || password != nil || own != nil else { return nil }
+        return Secrets(SecretParts(user: user, password: password, redacted: own))
     }
 
     private func part<Part>(_ path: (Parts) -> Part) -> Part {
@@ -132,13 +132,8 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     package var user: String? { secrets?.parts.user }
     package var password: String? { secrets?.parts.password }
     /// For errors, events and logs: without user information, the query's values replaced by dots
-    /// (`?token=…`): signed URLs stay secret (DESIGN section 2, promise 8).
-    package var redacted: String { secrets?.parts.redacted ?? canonical }
-
-    func withRedactedUTF8<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        guard var redacted = secrets?.parts.redacted else { return withUTF8(body) }
-        return redacted.withUTF8(body)
-    }
+    /// (`?token=…`): signed URLs stay secret (DESIGN section 2, promise 8). Made for who asks.
+    package var redacted: String { secrets?.parts.redacted ?? withUTF8(QueryRedaction.redacted) }
 
     package static func == (left: ParsedURL, right: ParsedURL) -> Bool {
         if left.storage === right.storage { return true }

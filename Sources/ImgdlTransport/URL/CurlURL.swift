@@ -74,14 +74,9 @@ final class CurlURL {
 
         let authority = port == (scheme == "http" ? 80 : 443) ? literal : "\(literal):\(port)"
         let prefix = "\(scheme)://\(authority)\(path)"
-        guard let query, !query.isEmpty else {
-            return ParsedURL(
-                canonical: prefix, scheme: scheme, host: host, port: port, user: user, password: password,
-                redacted: prefix)
-        }
+        let text = query.map { $0.isEmpty ? prefix : "\(prefix)?\($0)" } ?? prefix
         return ParsedURL(
-            canonical: "\(prefix)?\(query)", scheme: scheme, host: host, port: port, user: user, password: password,
-            redacted: "\(prefix)?\(QueryRedaction.redacted(query))")
+            canonical: text, scheme: scheme, host: host, port: port, user: user, password: password)
     }
 
     static func unsupported(_ scheme: String) -> Failure {

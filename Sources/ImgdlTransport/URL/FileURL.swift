@@ -19,7 +19,7 @@ enum FileURL {
         }
         let canonical = "file://" + URLText.percentEncoded(rest)
         let url = ParsedURL(
-            canonical: canonical, scheme: "file", host: "", port: 0, user: nil, password: nil, redacted: canonical)
+            canonical: canonical, scheme: "file", host: "", port: 0, user: nil, password: nil)
         guard path(of: url) != nil else {
             throw Failure(.invalidURL, "the path of the file: URL has a broken percent-encoding or a NUL in it")
         }

@@ -23,8 +23,7 @@ enum HostSchemeURL {
         let values = query.map { URLText.percentEncoded(rest[rest.index(after: $0)...]) } ?? ""
         return ParsedURL(
             canonical: values.isEmpty ? prefix : "\(prefix)?\(values)", scheme: scheme, host: authority.host,
-            port: authority.port, user: authority.user, password: authority.password,
-            redacted: values.isEmpty ? prefix : "\(prefix)?\(QueryRedaction.redacted(values))")
+            port: authority.port, user: authority.user, password: authority.password)
     }
 
     /// [user[:password]@]host[:port]

@@ -20,9 +20,7 @@ enum PlainURL {
             guard let new = newOrigin(bytes) else { return nil }
             (origin, pathStart) = new
         }
-        guard let query = queryStart(bytes, from: pathStart) else { return nil }
-        return ParsedURL(
-            canonical: bytes, origin: origin, redacted: query == bytes.count ? nil : redacted(bytes, query))
+        return isPlain(bytes, from: pathStart) ? ParsedURL(canonical: bytes, origin: origin) : nil
     }
 
     /// Where the path begins, if the URL has this origin.
@@ -49,11 +47,6 @@ enum PlainURL {
             scheme: isSecure ? "https" : "http", host: String(decoding: bytes[hostStart..<hostEnd], as: UTF8.self),
             port: port, text: String(decoding: bytes[..<end], as: UTF8.self))
         return (origin, end)
-    }
-
-    private static func redacted(_ bytes: UnsafeBufferPointer<UInt8>, _ query: Int) -> String {
-        String(decoding: bytes[..<query], as: UTF8.self)
-            + QueryRedaction.redacted(String(decoding: bytes[query...], as: UTF8.self))
     }
 
     /// Behind a name of labels in lower case that begins with a letter, or four numbers: curl makes addresses of others.
@@ -92,8 +85,8 @@ enum PlainURL {
         return (UInt16(port), index)
     }
 
-    /// Where the query begins, behind its question mark, or the end; nil where something is not plain.
-    private static func queryStart(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+    /// Of path and query.
+    private static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Bool {
         var query: Int?
         var index = start
         while index < bytes.count {
@@ -105,22 +98,22 @@ enum PlainURL {
             if !isOrdinary(byte) {
                 switch byte {
                 // The beginning of what may be a dot segment.
-                case UInt8(ascii: "."): if query == nil, bytes[index - 1] == UInt8(ascii: "/") { return nil }
+                case UInt8(ascii: "."): if query == nil, bytes[index - 1] == UInt8(ascii: "/") { return false }
                 // So may %2e be.
                 case UInt8(ascii: "%"):
                     if query == nil, index + 2 < bytes.count, bytes[index + 1] == UInt8(ascii: "2"),
                         bytes[index + 2] | 0x20 == UInt8(ascii: "e")
                     {
-                        return nil
+                        return false
                     }
                 case UInt8(ascii: "?"): if query == nil { query = index + 1 }
-                default: return nil
+                default: return false
                 }
             }
             index += 1
         }
         // An empty query is left out.
-        return query == bytes.count ? nil : query ?? bytes.count
+        return query != bytes.count
     }
 
     /// Whether the next eight are letters, digits or slashes, as most are: bit 7 of a byte says so of it. Sums do not

@@ -61,7 +61,7 @@ enum URLParser {
         let again = try url.parsed()
         return ParsedURL(
             canonical: again.canonical, scheme: again.scheme, host: again.host, port: again.port, user: first.user,
-            password: first.password, redacted: again.redacted)
+            password: first.password)
     }
 
     /// Only what a person has typed means a host and a port by "localhost:8080": in a reference what is before the first
