@@ -6,8 +6,8 @@ import ImgdlCore
 final class EasyHandle {
     let easy: UnsafeMutableRawPointer
     private let errorBuffer: UnsafeMutablePointer<CChar>
-    private var fields: UnsafeMutablePointer<curl_slist>?
-    private var addresses: UnsafeMutablePointer<curl_slist>?
+    private var fields: TextList?
+    private var addresses: TextList?
     /// Contents of files that libcurl reads where they are.
     private var files: [FileContents] = []
     /// What its connections resume.
@@ -49,7 +49,6 @@ final class EasyHandle {
 
     deinit {
         curl_easy_cleanup(easy)
-        freeLists()
         curl_url_cleanup(parts)
         errorBuffer.deallocate()
         ccurl_forget_handshake(handshake)
@@ -61,7 +60,8 @@ final class EasyHandle {
     /// buffer, and refuses to be told its size.
     func reset() -> Bool {
         curl_easy_reset(easy)
-        freeLists()
+        fields = nil
+        addresses = nil
         files = []
         dropParts()
         setup = nil
@@ -168,29 +168,21 @@ final class EasyHandle {
     }
 
     /// Lines in curl's syntax: "Name: value", "Name;" for an empty value, "Name:" for none at all; in place of those before.
-    /// `extra`: one that need not be text, and has no zero in it.
-    func setFields(_ lines: [String], _ extra: [UInt8]?) {
-        let before = fields
-        fields = list(lines)
-        if let extra {
-            let longer = extra.withUnsafeBytes { bytes in
-                withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) { text in
-                    UnsafeMutableRawBufferPointer(text).copyMemory(from: bytes)
-                    text[bytes.count] = 0
-                    return curl_slist_append(fields, text.baseAddress)
-                }
-            }
-            if longer == nil { note(CURLE_OUT_OF_MEMORY) } else { fields = longer }
-        }
-        note(ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields))
-        curl_slist_free_all(before)
+    /// nil: there was no memory for them.
+    func setFields(_ lines: TextList?) {
+        guard let lines else { return note(CURLE_OUT_OF_MEMORY) }
+        note(ccurl_set_list(easy, CURLOPT_HTTPHEADER, lines.first))
+        fields = lines
     }
 
     /// Tells curl a name's addresses. The plus sign makes them as short-lived as any others.
     func setAddresses(_ list: [String], of server: NamedServer) {
         let joined = list.map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }.joined(separator: ",")
-        addresses = self.list(["+\(server.host):\(server.port):\(joined)"])
-        note(ccurl_set_list(easy, CURLOPT_RESOLVE, addresses))
+        guard let lines = TextList(["+\(server.host):\(server.port):\(joined)"]) else {
+            return note(CURLE_OUT_OF_MEMORY)
+        }
+        note(ccurl_set_list(easy, CURLOPT_RESOLVE, lines.first))
+        addresses = lines
     }
 
     /// Before an unfinished transfer ends: closes its connection unless others use it, too. curl 7.88 keeps an HTTP/2
@@ -219,25 +211,5 @@ final class EasyHandle {
 
     func note(_ code: CURLcode) {
         if status == CURLE_OK { status = code }
-    }
-
-    private func list(_ lines: [String]) -> UnsafeMutablePointer<curl_slist>? {
-        var list: UnsafeMutablePointer<curl_slist>?
-        for line in lines {
-            guard let longer = curl_slist_append(list, line) else {
-                curl_slist_free_all(list)
-                note(CURLE_OUT_OF_MEMORY)
-                return nil
-            }
-            list = longer
-        }
-        return list
-    }
-
-    private func freeLists() {
-        curl_slist_free_all(fields)
-        curl_slist_free_all(addresses)
-        fields = nil
-        addresses = nil
     }
 }

@@ -9,6 +9,8 @@ struct ProxyRules {
     private let http: Proxy?
     private let https: Proxy?
     private let exceptions: ProxyExceptions
+    /// Some transfer might go through a proxy.
+    let isUsed: Bool
     /// The variables of the environment that say so; none for a proxy of the configuration.
     let variables: [String]
 
@@ -18,6 +20,7 @@ struct ProxyRules {
             try Self.check(configured)
             http = Proxy(configured, namedBy: "the option proxy")
             https = http
+            isUsed = http != nil
             exceptions = ProxyExceptions("")
             variables = []
             return
@@ -35,12 +38,10 @@ struct ProxyRules {
         let forHTTPS = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
         http = forHTTP.flatMap { Proxy($0.value, namedBy: "\($0.name) of the environment") }
         https = forHTTPS.flatMap { Proxy($0.value, namedBy: "\($0.name) of the environment") }
+        isUsed = http != nil || https != nil
         let names = [forHTTP, forHTTPS].compactMap { $0?.name }
         variables = Set(names).count == 1 ? [names[0]] : names
     }
-
-    /// Whether some transfer might go through a proxy.
-    var isUsed: Bool { http != nil || https != nil }
 
     /// What must not show in a message: curl repeats a proxy that it does not understand, with its password.
     var secrets: [String] { [http, https].compactMap { $0?.text } }

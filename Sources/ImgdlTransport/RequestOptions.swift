@@ -18,7 +18,7 @@ final class RequestOptions {
     /// What was found out about the request before holds for most of those that follow.
     private var checked: RequestManner?
     private var lastSetup: HandleSetup?
-    private var lastLines: (manner: RequestManner, lines: [String])?
+    private var lastFields: (manner: RequestManner, list: TextList)?
     /// Of the last URL that was looked at, and what was found.
     private var lastOrigin: ParsedURL.Origin?
     private var lastServer: NamedServer?
@@ -81,7 +81,7 @@ final class RequestOptions {
     func forgetRequests() {
         checked = nil
         lastSetup = nil
-        lastLines = nil
+        lastFields = nil
     }
 
     private static func check(_ manner: RequestManner) throws(Failure) {
@@ -203,17 +203,18 @@ final class RequestOptions {
         let proxy = proxies.proxy(for: url)
         handle.set(CURLOPT_PROXY, proxy?.text ?? "")
         handle.set(CURLOPT_NOPROXY, "")
+        guard let proxy else { return }
         handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
         handle.set(CURLOPT_PROXY_SSLVERSION, leastTLSVersion)
         handle.set(CURLOPT_PROXY_SSL_CIPHER_LIST, Self.ciphers)
         // Proxies are the configuration's, and so is whom they are trusted by.
-        if !trust.usesBuiltIn, proxy != nil {
+        if !trust.usesBuiltIn {
             if let file = authorities?.path ?? trust.file { handle.set(CURLOPT_PROXY_CAINFO, file) }
             handle.set(CURLOPT_PROXY_CAPATH, trust.directory)
         }
         // Names that such a SOCKS proxy wants looked up are looked up on a thread of curl's: the engine's does not wait
         // for it when a transfer is taken off.
-        if let proxy, proxy.server == nil { handle.set(CURLOPT_QUICK_EXIT, 1) }
+        if proxy.server == nil { handle.set(CURLOPT_QUICK_EXIT, 1) }
     }
 
     private func setMethod(_ request: TransportRequest, on handle: EasyHandle) {
@@ -239,21 +240,21 @@ final class RequestOptions {
             let line = cookies.line(for: request.url, request.partition, besides: request.fields)
         else {
             handle.cookies = nil
-            return handle.setFields(lines(request), nil)
+            return handle.setFields(fields(request))
         }
         var others = request
         others.fields.removeAll(where: CookieJar.isCookie)
         handle.cookies = line
-        handle.setFields(Self.lines(others), line)
+        handle.setFields(TextList(Self.lines(others), line))
     }
 
-    /// The same text for all handles that are set up alike.
-    private func lines(_ request: TransportRequest) -> [String] {
-        if let lastLines, lastLines.manner === request.manner { return lastLines.lines }
-        let lines = Self.lines(request)
+    /// One list for all handles that are set up alike; nil: no memory.
+    private func fields(_ request: TransportRequest) -> TextList? {
+        if let lastFields, lastFields.manner === request.manner { return lastFields.list }
+        guard let list = TextList(Self.lines(request)) else { return nil }
         // As of what was checked.
-        if checked === request.manner { lastLines = (request.manner, lines) }
-        return lines
+        if checked === request.manner { lastFields = (request.manner, list) }
+        return list
     }
 
     /// The given fields, and none of those that curl would add on its own account.
