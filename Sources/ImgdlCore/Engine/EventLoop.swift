@@ -199,7 +199,8 @@ final class EventLoop {
         _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void
     ) {
         let wasCrowded = isCrowded()
-        let compete = readyCount > 0 && (wasCrowded || rounds.areOwed)
+        // Of one alone nothing depends on how much it has to read, or has had.
+        let compete = readyCount > 1 && (wasCrowded || rounds.areOwed)
         let light = compete ? putInOrder(now()) : readyCount
         var round = ReadyRounds.Round(ready: readyCount, light: light, isCrowded: wasCrowded)
         readyCount = 0
