@@ -49,9 +49,9 @@ enum CacheBench {
     /// What is allowed.
     enum Bounds {
         static let openingMilliseconds = 100.0
-        /// A file of that length opened, read into new memory and closed by another thread, which answers (`Worker`); and as many bytes copied, of which a hit from memory
-        /// copies none.
-        static let timesByHand = Costs(small: 5, large: 5, memory: 0.7)
+        /// A file of that length opened, read into new memory and closed by another thread, which answers (`Worker`); and as many
+        /// bytes copied, of which a hit from memory copies none.
+        static let timesByHand = Costs(small: 2.5, large: 2.5, memory: 0.5)
         static let timesAmongFew = 1.5
     }
 
