@@ -36,6 +36,30 @@ package enum Memory {
 
     package static func excess(_ before: Int) -> String { "\((resident - before) >> 10) KiB" }
 
+    /// Mappings of which 8 MiB and more are resident, for who has to find out what stays: the length and what is resident, in
+    /// KiB, and the file.
+    package static var largeMappings: String {
+        guard let file = fopen("/proc/self/smaps", "r") else { return "" }
+        defer { fclose(file) }
+        var found: [String] = []
+        var name = ""
+        var size = 0
+        var line = [CChar](repeating: 0, count: 4_096)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let words = String(cString: line).split(whereSeparator: { $0.isWhitespace })
+            switch words.first {
+            case "Size:": size = Int(words[1]) ?? 0
+            case "Rss:":
+                guard let resident = Int(words[1]), resident >= 8 << 10 else { continue }
+                found.append("\(size)/\(resident) \(name)")
+            case let first? where first.contains("-") && !first.hasSuffix(":"):
+                name = words.count > 5 ? String(words[5]) : "anonymous"
+            default: continue
+            }
+        }
+        return found.joined(separator: ", ")
+    }
+
     /// glibc takes for large blocks, once one was freed, from the heap of the thread, whose end malloc_trim leaves alone:
     /// up to 64 MiB of what a codec freed would stay, or not, as threads happen to share heaps. Neither this function nor
     /// the next is shown by Swift's Glibc module.
