@@ -123,8 +123,8 @@ extern "C" {
  *            the child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
  *            directory of a cache that was open then. fork() may be called at any time, in callbacks, hooks and
  *            destructors too; it waits for the library's threads to be where the child finds no lock taken, for some
- *            microseconds mostly, 1 s at most for one that stands still and 5 s for one that computes, and while
- *            the process's first downloader or decoder is made. Where the child's thread is one of the library's, it
+ *            microseconds mostly, at most until none of them has run for 1 s, or 5 s in all, and while the
+ *            process's first downloader or decoder is made. Where the child's thread is one of the library's, it
  *            is the host's from then on, with the signal mask of who made the downloader; when the code in which it
  *            forked returns, the child ends as by _exit(0). None of that holds in a signal handler: fork() there may
  *            wait for ever for a lock of the very call that was interrupted, and POSIX no longer lists it as safe.
@@ -1063,9 +1063,9 @@ IMGDL_API imgdl_downloader *imgdl_downloader_retain(imgdl_downloader *downloader
  *  lets those it has run to their end, and is gone. Never waits. Since 1.0. */
 IMGDL_API void imgdl_downloader_release(imgdl_downloader *downloader);
 
-/** Sets a header that every later request carries; value NULL takes it out of the requests, also a default one. The
- *  defaults are Accept (any image, then anything) and User-Agent. Returns: IMGDL_OK, INVALID_HEADER, INVALID_ARGUMENT (name
- *  NULL), INVALID_HANDLE, FORKED. Since 1.0. */
+/** Sets a header of every request that is handed over from now on; what waits in the queue keeps the ones of its own
+ *  time. Value NULL takes it out of the requests, also a default one. The defaults are Accept (any image, then anything) and
+ *  User-Agent. Returns: IMGDL_OK, INVALID_HEADER, INVALID_ARGUMENT (name NULL), INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_header(imgdl_downloader *downloader, const char *name,
                                                                  const char *value);
 

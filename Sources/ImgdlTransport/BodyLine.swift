@@ -34,7 +34,7 @@ struct BodyLine {
     private var isAsked = false
 
     /// `now`: the thread's CPU time in nanoseconds.
-    init(_ now: @escaping () -> Int64 = Thread.cpuTime) { self.now = now }
+    init(_ now: @escaping () -> Int64 = ThreadClock.now) { self.now = now }
 
     /// Whether what comes in this turn of curl has to wait for its turn in line.
     mutating func isFull(inTurnOfCurl turn: UInt64) -> Bool {

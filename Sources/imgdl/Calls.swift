@@ -33,9 +33,12 @@ func object<Object: AnyObject>(_ handle: OpaquePointer?, _ kind: HandleKind, as 
     throws(Failure) -> Object
 {
     let (found, isForeign) = HandleTable.shared.look(up: handle, kind)
-    guard let found else { throw Failure(.invalidHandle, "not a handle of a living \(kind)") }
+    guard let found else {
+        throw Failure(
+            .invalidHandle, "the handle is of no \(kind.words) that there is: it was released, or is another object's")
+    }
     if isForeign {
-        throw Failure(.forked, "this \(kind) belongs to the parent process: make a new one after fork")
+        throw Failure(.forked, "this \(kind.words) belongs to the parent process: make a new one after fork")
     }
     // What is of this kind is of this type.
     return unsafeDowncast(found, to: Object.self)

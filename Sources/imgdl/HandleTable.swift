@@ -5,6 +5,24 @@ import ImgdlCore
 enum HandleKind: UInt8 {
     case downloader, token, executor, decoder, image, data, hooks, continuation, batch, coder, transfer, cache
 
+    /// As messages call it. What Swift makes of a case is not its name: the library has no reflection metadata.
+    var words: String {
+        switch self {
+        case .downloader: "downloader"
+        case .token: "token"
+        case .executor: "executor"
+        case .decoder: "decoder"
+        case .image: "image"
+        case .data: "data object"
+        case .hooks: "hook table"
+        case .continuation: "continuation"
+        case .batch: "batch"
+        case .coder: "coder"
+        case .transfer: "transfer of a loader"
+        case .cache: "cache"
+        }
+    }
+
     /// Its objects belong to one process: after fork the child may only let go of them.
     var isProcessBound: Bool {
         switch self {

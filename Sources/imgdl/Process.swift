@@ -168,6 +168,7 @@ enum Process {
                 Process.lock.leaveFork()
                 system_fork_parent()
                 Process.firstUse.leaveFork()
+                system_fork_depart()
             },
             {
                 system_forget_thread_number()
@@ -181,6 +182,7 @@ enum Process {
                 system_pixels_fork_child()
                 system_fork_child()
                 Process.firstUse.leaveFork()
+                system_fork_depart()
             })
     }
 

@@ -46,6 +46,7 @@ final class CorruptionTests: StoreTestCase {
     func testASharedPageIsFoundBeforeAnythingIsStored() throws {
         random = Random(state: 521_560_010)
         XCTAssertGreaterThan(try play("a page of two trees"), 0)
+        XCTAssertEqual(log.kinds, [.movedAside])
     }
 
     private func play(_ words: String) throws -> Int {

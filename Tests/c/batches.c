@@ -177,6 +177,7 @@ TEST("handles of batches: wrong, stale and released ones are found out")
     imgdl_batch *batch = NULL;
     REQUIRE_OK(imgdl_downloader_prefetch(downloader, NULL, 0, NULL, &batch));
     CHECK_CODE(imgdl_batch_cancel(NULL), IMGDL_ERROR_INVALID_HANDLE);
+    CHECK(!strcmp(imgdl_last_error(), "the handle is of no batch that there is: it was released, or is another object's"));
     CHECK_CODE(imgdl_batch_cancel((imgdl_batch *)(void *)downloader), IMGDL_ERROR_INVALID_HANDLE);
     CHECK_CODE(imgdl_downloader_cancel_all((imgdl_downloader *)(void *)batch), IMGDL_ERROR_INVALID_HANDLE);
     CHECK_CODE(imgdl_batch_progress_get(batch, NULL), IMGDL_ERROR_INVALID_ARGUMENT);

@@ -307,6 +307,54 @@ static void fork_in_a_handler(int number)
     errno = before;
 }
 
+/* ---- Cancellation */
+
+static atomic_int is_forking_over;
+
+static void *fork_on(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&is_forking_over)) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        int before;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+        waitpid(child, NULL, 0);
+        pthread_setcancelstate(before, NULL);
+        pthread_testcancel();
+    }
+    return NULL;
+}
+
+static void *make_downloaders(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&is_forking_over))
+        CHECK_CODE(imgdl_downloader_destroy(new_downloader()), IMGDL_OK);
+    return NULL;
+}
+
+/* fork() is no cancellation point: it would leave the library locked for ever. */
+TEST_WITHIN(60, "a thread that is cancelled while it calls fork() leaves no lock taken")
+{
+    pthread_t workers[2], forker;
+    atomic_store(&is_forking_over, 0);
+    for (int i = 0; i < 2; i++)
+        REQUIRE(pthread_create(&workers[i], NULL, make_downloaders, NULL) == 0);
+    for (int round = 0; round < 100; round++) {
+        void *result;
+        REQUIRE(pthread_create(&forker, NULL, fork_on, NULL) == 0);
+        usleep((useconds_t)(round % 20) * 1000);
+        REQUIRE(pthread_cancel(forker) == 0 && pthread_join(forker, &result) == 0);
+        CHECK(result == PTHREAD_CANCELED);
+        CHECK_CODE(imgdl_downloader_destroy(new_downloader()), IMGDL_OK);
+    }
+    atomic_store(&is_forking_over, 1);
+    for (int i = 0; i < 2; i++)
+        pthread_join(workers[i], NULL);
+}
+
 TEST("_Fork() in a signal handler, whatever call is interrupted, gives a child that can exit")
 {
     enum { CHILDREN = 500 };

@@ -21,11 +21,13 @@ static void in_child(imgdl_downloader *old_downloader, imgdl_token *old_token, i
     imgdl_result_init(&result, sizeof result);
     CHECK_CODE(imgdl_download(old_downloader, &request, NULL), IMGDL_ERROR_FORKED);
     CHECK_CODE(imgdl_downloader_cancel_all(old_downloader), IMGDL_ERROR_FORKED);
+    CHECK(!strcmp(imgdl_last_error(), "this downloader belongs to the parent process: make a new one after fork"));
     CHECK_CODE(imgdl_downloader_wait_idle(old_downloader, -1), IMGDL_ERROR_FORKED);
     CHECK_CODE(imgdl_downloader_set_suspended(old_downloader, 1), IMGDL_ERROR_FORKED);
     CHECK_CODE(imgdl_downloader_set_header(old_downloader, "X", "y"), IMGDL_ERROR_FORKED);
     CHECK_CODE(imgdl_downloader_shutdown(old_downloader, IMGDL_SHUTDOWN_CANCEL, NULL, NULL), IMGDL_ERROR_FORKED);
     CHECK_CODE(imgdl_token_cancel(old_token), IMGDL_ERROR_FORKED);
+    CHECK(!strcmp(imgdl_last_error(), "this token belongs to the parent process: make a new one after fork"));
     CHECK_CODE(imgdl_token_wait(old_token, -1), IMGDL_ERROR_FORKED);
     CHECK_CODE(imgdl_token_result(old_token, &result), IMGDL_ERROR_FORKED);
     CHECK_CODE(imgdl_executor_dispatch(old_executor, 0, NULL), IMGDL_ERROR_FORKED);

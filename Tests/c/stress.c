@@ -491,6 +491,7 @@ static void *read_fields(void *unused)
     return NULL;
 }
 
+/* What can be wrong here ThreadSanitizer sees, or a crash. */
 TEST_WITHIN(UNDER_SANITIZER ? 600 : 120, "header fields that change while other threads hand over requests")
 {
     enum { READERS = 4 };

@@ -13,7 +13,8 @@
 
 /* Tries: some ten microseconds, as long as to be woken takes. The patience is counted in turns of the clock: a stop of hours uses up
  * one turn, so a thread that could not move meanwhile still has the others. A turn in which a thread at work computes, or waits for
- * a processor, is none of the patience's, only of all: it comes to its end, and has locks until then. */
+ * a processor, is none of the patience's, only of all: it comes to its end, and has locks until then. The places fill what is left of
+ * a shard's cache line. */
 enum { PATIENCE_TURNS = 20, ALL_TURNS = 100, TURN_MS = 50, TRIES_BEFORE_SLEEP = 500, SHARDS = 16, PLACES = 15 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -26,7 +27,7 @@ static sem_t left;
  * fork, or the fork sees what the thread did before. */
 static struct {
     _Alignas(64) atomic_int busy;
-    /* Who they are. Where there are more threads than places, some are not known. */
+    /* Who they are. Of those that share a place and work at once, the first is known. */
     _Atomic(pid_t) threads[PLACES];
 } shards[SHARDS];
 static atomic_int is_forking;
@@ -45,6 +46,8 @@ static _Thread_local struct {
     pid_t thread;
     /* How many there had been when this thread's fork began. */
     unsigned impatient_forks;
+    /* Whether it could be cancelled before its fork. */
+    int cancellation;
 } own;
 
 static atomic_int *own_busy(void)
@@ -56,11 +59,26 @@ static atomic_int *own_busy(void)
     return &shards[(own.number - 1) % SHARDS].busy;
 }
 
-/* Of a thread that has a number. */
-static void name_own(pid_t thread)
+/* Of a thread that has a number, which others may share: numbers of threads that are gone come back. */
+static _Atomic(pid_t) *own_place(void)
 {
     unsigned place = own.number - 1;
-    atomic_store_explicit(&shards[place % SHARDS].threads[place / SHARDS], thread, memory_order_relaxed);
+    return &shards[place % SHARDS].threads[place / SHARDS];
+}
+
+static void enter_name(void)
+{
+    _Atomic(pid_t) *place = own_place();
+    pid_t nobody = 0;
+    if (atomic_load_explicit(place, memory_order_relaxed) == nobody)
+        (void)atomic_compare_exchange_strong_explicit(place, &nobody, own.thread, memory_order_relaxed, memory_order_relaxed);
+}
+
+static void remove_name(void)
+{
+    _Atomic(pid_t) *place = own_place();
+    if (atomic_load_explicit(place, memory_order_relaxed) == own.thread)
+        atomic_store_explicit(place, 0, memory_order_relaxed);
 }
 
 static int all_busy(void)
@@ -74,7 +92,7 @@ static int all_busy(void)
 static void leave(void)
 {
     atomic_int *busy = own_busy();
-    name_own(0);
+    remove_name();
     atomic_fetch_sub(busy, 1);
     if (atomic_load(&is_forking))
         (void)sem_post(&left);
@@ -85,7 +103,7 @@ static int try_to_pass(void)
     if (atomic_load(&is_forking))
         return 0;
     atomic_fetch_add(own_busy(), 1);
-    name_own(own.thread);
+    enter_name();
     if (!atomic_load(&is_forking))
         return 1;
     leave();
@@ -210,7 +228,13 @@ static int is_another_running(void)
     return 0;
 }
 
-void system_fork_approach(void) { own.impatient_forks = impatient_forks; }
+void system_fork_approach(void)
+{
+    own.cancellation = system_thread_hold_cancellation();
+    own.impatient_forks = impatient_forks;
+}
+
+void system_fork_depart(void) { system_thread_restore_cancellation(own.cancellation); }
 
 void system_fork_prepare(void)
 {
@@ -219,7 +243,7 @@ void system_fork_prepare(void)
     is_forking = 1;
     /* A fork that has waited for another one which lost its patience has none left. */
     int has_patience = own.impatient_forks == impatient_forks, tries = TRIES_BEFORE_SLEEP;
-    int patience = has_patience ? PATIENCE_TURNS : 1, turns = has_patience ? ALL_TURNS : 1;
+    int patience = PATIENCE_TURNS, turns = has_patience ? ALL_TURNS : 1;
     struct timespec end = turn_end();
     while (waits_for_others(tries)) {
         tries = 0;
@@ -252,7 +276,7 @@ void system_fork_child(void)
     own.thread = gettid();
     if (own.is_working) {
         *own_busy() = 1;
-        name_own(own.thread);
+        enter_name();
     }
     /* It is the host's from now on, until its callback returns. */
     if (system_thread_is_library())

@@ -10,12 +10,14 @@ extension DiskWriter {
 
     private var hasBackgroundWork: Bool {
         guard index != nil, !hasFailed else { return false }
-        return needsEviction || hasRoomToRelease || isAgingDue || isRecountDue || !(orphans?.isAtEnd ?? true)
+        return needsEviction || hasRoomToRelease || isAgingDue || isRecountDue || hasOrphans
     }
+
+    private var hasOrphans: Bool { !(orphans?.isAtEnd ?? true) }
 
     /// When there is something to do; nil: there is nothing.
     var nextBackgroundWork: Instant? {
-        guard hasBackgroundWork else { return isCheckDue ? nextCheck ?? MonotonicClock().now() : nil }
+        guard hasBackgroundWork else { return nextCheck }
         return backgroundPause ?? MonotonicClock().now()
     }
 
@@ -26,12 +28,10 @@ extension DiskWriter {
 
     /// False: there is nothing to do, or others are in the way.
     func backgroundStep() -> Bool {
-        guard let index, hasBackgroundWork || isCheckDue else { return false }
+        guard let index, hasBackgroundWork || nextCheck != nil else { return false }
         backgroundPause = nil
         do throws(DatabaseError) {
-            if !hasBackgroundWork {
-                return try check(index)
-            } else if needsEviction {
+            if needsEviction {
                 needsEviction = try evict(index)
             } else if hasRoomToRelease {
                 try release(index)
@@ -40,9 +40,13 @@ extension DiskWriter {
                 if isDone { nextAging = store.clock.now().advanced(byMilliseconds: Self.agingMilliseconds) }
             } else if isRecountDue {
                 try recount(index)
-            } else if try !searchOrphans(index) {
-                pauseBackground()
-                return false
+            } else if hasOrphans {
+                if try !searchOrphans(index) {
+                    pauseBackground()
+                    return false
+                }
+            } else {
+                return try check(index)
             }
         } catch {
             if error.isBusy || error.isLogFull {

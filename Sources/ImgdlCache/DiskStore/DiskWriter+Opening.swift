@@ -135,7 +135,9 @@ extension DiskWriter {
         }
         forgetAll(Failure(.diskFailed, message))
         let aside = folder.asides.min()
-        tell(.movedAside, "\(message); it \(aside.map { "is \($0) now" } ?? "was removed, being large")")
+        let old = aside.map { "was renamed to \($0), which may be deleted" } ?? "was removed, being large"
+        let news = "the index is of no use, so a new one was begun and pictures are fetched again; it \(old)"
+        tell(.movedAside, "\(news): \(message)")
     }
 
     /// While nobody else opens one. False: somebody else has done so before.

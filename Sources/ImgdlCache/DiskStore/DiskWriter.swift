@@ -54,8 +54,6 @@ final class DiskWriter {
     /// Of files in the folder that are no part of the cache any more.
     var otherBytes: Int64 = 0
     var nextRecount: Instant?
-    /// The index is not looked through before; nil: at once.
-    var nextCheck: Instant?
     /// Why there was no room the last time.
     var refusal = Refusal(.noRoom)
 

@@ -63,7 +63,7 @@ extension Index {
         /// Before the first change.
         case isDue
         /// It is too long for that: when there is time. `attempts`: that were ended.
-        case isDueInIdleTime(attempts: Int)
+        case isDueInIdleTime(attempts: Int, notBefore: Instant)
         case isDone
     }
 
@@ -74,14 +74,11 @@ extension Index {
     func checkIfShort() throws(DatabaseError) {
         guard case .isDue = check else { return }
         guard try database.integer("PRAGMA page_count") <= Self.checkedAtOncePages else {
-            check = .isDueInIdleTime(attempts: 0)
+            check = .isDueInIdleTime(attempts: 0, notBefore: MonotonicClock().now())
             return
         }
         if try database.check() { check = .isDone }
     }
-
-    /// nil: it is done, or was not put off.
-    var attemptsToCheck: Int? { if case .isDueInIdleTime(let attempts) = check { attempts } else { nil } }
 
     /// The file in which changes wait to be brought into the index.
     struct Log {

@@ -75,6 +75,10 @@ final class EventLoop {
 
     func unwatch(_ descriptor: Int32) {
         rounds.closed(descriptor)
+        drop(descriptor)
+    }
+
+    private func drop(_ descriptor: Int32) {
         guard isKnown(descriptor) else { return }
         interests[Int(descriptor)].wanted = 0
         interests[Int(descriptor)].isResting = false
@@ -195,7 +199,7 @@ final class EventLoop {
     /// and one of the others. The rest is found ready again, when commands and deadlines have had their turn. `now` is asked
     /// before each turn, and `time`, the thread's CPU time in nanoseconds, around each of those that compete.
     func forEachReady(
-        isCrowded: () -> Bool = { false }, now: () -> Instant, time: () -> Int64 = Thread.cpuTime,
+        isCrowded: () -> Bool = { false }, now: () -> Instant, time: () -> Int64 = ThreadClock.now,
         _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void
     ) {
         let wasCrowded = isCrowded()
@@ -208,7 +212,7 @@ final class EventLoop {
             Thread.letForkPass()
             let event = events[index]
             if interests[Int(event.data.fd)].isResting {
-                unwatch(event.data.fd)
+                drop(event.data.fd)
                 continue
             }
             // Errors and hang-ups are found out by reading.
@@ -217,8 +221,7 @@ final class EventLoop {
             body(
                 event.data.fd, event.events & EPOLLIN.rawValue != 0 || failed,
                 event.events & EPOLLOUT.rawValue != 0)
-            // One that was closed has no number any more.
-            if compete, isKnown(event.data.fd) { rounds.took(event.data.fd, time() - before) }
+            if compete { rounds.took(event.data.fd, time() - before) }
             if !wasCrowded, isCrowded() { break }
         }
         rounds.ends(round) { events[$0].data.fd }

@@ -60,13 +60,6 @@ import Glibc
     /// Between two pieces of work, where no lock is held: who forks need not wait for all of them.
     @inlinable package static func letForkPass() { system_thread_let_fork_pass() }
 
-    /// Of the calling thread, in nanoseconds.
-    package static func cpuTime() -> Int64 {
-        var time = timespec()
-        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
-
     /// For who rests, and can end what another thread is at.
     @inlinable package static var isForkNear: Bool { system_fork_is_near() != 0 }
 

@@ -68,7 +68,7 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
         redacted: String? = nil
     ) {
         let parts = Parts(
-            origin: origin, secrets: Self.secrets(text, user, password, redacted), count: UInt32(text.count),
+            origin: origin, secrets: Self.secrets(user, password, redacted), count: UInt32(text.count),
             hash: UInt32(truncatingIfNeeded: TextHash.hash(UnsafeRawBufferPointer(text))))
         let buffer = Storage.create(minimumCapacity: text.count) { _ in parts }
         storage = unsafeDowncast(buffer, to: Storage.self)
@@ -90,11 +90,10 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
 
     /// nil where there are none.
     private static func secrets(
-        _ text: UnsafeBufferPointer<UInt8>, _ user: String?, _ password: String?, _ redacted: String?
+        _ user: String?, _ password: String?, _ redacted: String?
     ) -> Secrets? {
-        let own = redacted.flatMap { $0 == QueryRedaction.redacted(text) ? nil : $0 }
-        guard user != nil || password != nil || own != nil else { return nil }
-        return Secrets(SecretParts(user: user, password: password, redacted: own))
+        guard user != nil || password != nil || redacted != nil else { return nil }
+        return Secrets(SecretParts(user: user, password: password, redacted: redacted))
     }
 
     private func part<Part>(_ path: (Parts) -> Part) -> Part {

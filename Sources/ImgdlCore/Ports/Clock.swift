@@ -55,3 +55,13 @@ package struct MonotonicClock: Clock {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }
+
+/// CPU time of the thread that asks.
+package enum ThreadClock {
+    /// In nanoseconds.
+    package static func now() -> Int64 {
+        var time = timespec()
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

@@ -2,14 +2,14 @@
 /// are looked at. A round ends when its time is over, whoever pays for that: commands and deadlines wait for as long, and
 /// for the two turns at most that are under way then, however many sockets have something to read.
 ///
-/// Where they are too many for one round, whoever has had least of the thread goes first in every other round, and those that
-/// had no turn in the last one in the rounds between: so all have theirs. Nobody has been heard of before they have had it.
+/// Where they are too many for one round, whoever has had least of the thread goes first in every other round, and in those
+/// between whoever has waited since an earlier one: so all have their turns. Nobody has been heard of before they have had them.
 struct ReadyRounds: ~Copyable {
     /// Nanoseconds after which no turn begins in a round, but for the first of one that has much to read.
     static let longest: Int64 = 5_000_000
     /// More than an answer's header or a small picture.
     static let heavyBytes: Int32 = 64 << 10
-    /// Nanoseconds after the last round that was too short for all: what each has had matters no more.
+    /// Nanoseconds since any have competed: what each has had matters no more.
     static let memory: Int64 = 1_000_000_000
 
     /// What came before this moment has had a turn.
@@ -63,7 +63,7 @@ struct ReadyRounds: ~Copyable {
     /// One of those that compete has had a turn of so many nanoseconds of CPU time.
     mutating func took(_ socket: Int32, _ time: Int64) { shares.took(socket, time) }
 
-    mutating func closed(_ socket: Int32) { if !shares.isEmpty { shares.forget(socket) } }
+    mutating func closed(_ socket: Int32) { shares.forget(socket) }
 
     /// It is over. `socket`: of each place in its order.
     mutating func ends(_ round: Round, socket: (Int) -> Int32) {

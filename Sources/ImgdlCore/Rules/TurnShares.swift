@@ -7,7 +7,7 @@
 struct TurnShares: ~Copyable {
     /// Nanoseconds of CPU time. A handshake of TLS, an answer and what they lead to take less, on slow machines too.
     static let lead: Int64 = 20_000_000
-    /// What turns of a crowd take each.
+    /// About one turn of each of the others: turns of a crowd take less.
     static let debt: Int64 = 5_000_000
 
     private static let nothing = Int64.min

@@ -38,7 +38,7 @@ final class ContentDecoder {
     /// `codings`: in the order in which they were applied, as in Content-Encoding. `now`: the thread's CPU time.
     init(
         _ codings: [ContentCoding], usesBrotli: Bool = BrotliStream.isMended,
-        now: @escaping () -> Int64 = Thread.cpuTime
+        now: @escaping () -> Int64 = ThreadClock.now
     ) throws(Failure) {
         guard codings.count <= ContentCoding.maximumLayers else {
             throw Failure(

@@ -12,7 +12,7 @@ struct DecodingTurn {
     private let limit: Int64
 
     /// `now`: the thread's CPU time in nanoseconds.
-    init(_ now: @escaping () -> Int64 = Thread.cpuTime, limit: Int64 = limit) {
+    init(_ now: @escaping () -> Int64 = ThreadClock.now, limit: Int64 = limit) {
         self.now = now
         self.limit = limit
         begin = now()

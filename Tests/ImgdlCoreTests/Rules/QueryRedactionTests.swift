@@ -15,17 +15,4 @@ final class QueryRedactionTests: XCTestCase {
             XCTAssertEqual(text.withUTF8(QueryRedaction.redacted), shown, text)
         }
     }
-
-    /// However it is said what to leave out.
-    func testURLsThatShowTheSameAreEqual() {
-        func url(_ redacted: String?) -> ParsedURL {
-            ParsedURL(
-                canonical: "http://h/?a=b", scheme: "http", host: "h", port: 80, user: nil, password: nil,
-                redacted: redacted)
-        }
-        XCTAssertEqual(url(nil).redacted, "http://h/?a=…")
-        XCTAssertEqual(url(nil), url("http://h/?a=…"))
-        XCTAssertNotEqual(url(nil), url("http://h/?…"))
-        XCTAssertNotEqual(url(nil), url("http://h/?a=b"))
-    }
 }

@@ -130,23 +130,28 @@ final class ReadyRoundsTests: XCTestCase {
         }
     }
 
-    /// However many there are, and whatever comes anew.
-    func testWhoWaitsHasItsTurnBeforeOthersHaveASecondOne() {
+    /// However many there are, whose turns take all of a round, and though others come anew in each and go first in every other
+    /// one.
+    func testWhoWaitsHasItsTurnWithinTwoRoundsForEachThatWaits() {
         var rounds = ReadyRounds()
         let sockets = (0..<50).map(Int32.init)
-        var turns: [Int32] = []
-        for number in 0..<50 {
-            let now = Instant(nanoseconds: Int64(number))
+        var turns: Set<Int32> = []
+        var number = 0
+        while rounds.heardUntil < Instant(nanoseconds: 0), number < 1_000 {
+            let now = Instant(nanoseconds: Int64(number) * ReadyRounds.longest)
             rounds.looks(now)
-            let (places, light) = rounds.order(sockets, now) { _ in ReadyRounds.heavyBytes }
+            let ready = sockets + [Int32(100 + number)]
+            let (places, light) = rounds.order(ready, now) { _ in ReadyRounds.heavyBytes }
             var round = Round(ready: places.count, light: light, isCrowded: false)
-            let place = round.next(Instant(nanoseconds: 0))!
-            turns.append(sockets[places[place]])
-            XCTAssertNil(round.next(Instant(nanoseconds: ReadyRounds.longest)))
-            rounds.ends(round) { sockets[places[$0]] }
-            XCTAssertEqual(rounds.areOwed, number < 49)
+            let place = round.next(now)!
+            turns.insert(ready[places[place]])
+            rounds.took(ready[places[place]], ReadyRounds.longest)
+            XCTAssertNil(round.next(now.advanced(byMilliseconds: ReadyRounds.longest / 1_000_000)))
+            rounds.ends(round) { ready[places[$0]] }
+            number += 1
         }
-        XCTAssertEqual(Set(turns), Set(sockets))
-        XCTAssertEqual(rounds.heardUntil, Instant(nanoseconds: 0))
+        XCTAssertTrue(turns.isSuperset(of: sockets))
+        XCTAssertGreaterThan(turns.count, sockets.count, "some came anew")
+        XCTAssertLessThanOrEqual(number, 2 * (sockets.count + 1))
     }
 }

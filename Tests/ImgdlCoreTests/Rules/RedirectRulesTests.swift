@@ -145,7 +145,7 @@ final class RedirectRulesTests: XCTestCase {
         for text in ["file:///etc/passwd", "data:,x", "app://h/x"] {
             let scheme = String(text.prefix { $0 != ":" })
             let target = ParsedURL(
-                canonical: text, scheme: scheme, host: "", port: 0, user: nil, password: nil, redacted: text)
+                canonical: text, scheme: scheme, host: "", port: 0, user: nil, password: nil)
             XCTAssertEqual(refusal(decide(302, to: .success(target)))?.code, .redirectRefused, text)
         }
     }

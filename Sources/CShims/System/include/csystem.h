@@ -47,7 +47,7 @@ int system_thread_join(pthread_t thread, int milliseconds);
 
 /* fork() copies locks as they are, those of Swift's runtime, libcurl, OpenSSL and SQLite too, and a thread may be in one:
  * the child would wait for it for ever. So the library's threads, and the host's in its calls, say when they work and when
- * they rest, and fork() waits for their rest: for a second in which they stand still, for five in all. What may take long and
+ * they rest, and fork() waits for their rest: for a second in which none of them runs, for five in all. What may take long and
  * holds no such lock (waits, look-ups, decoding, the host's callbacks) counts as rest. */
 /* Work (1) or rest (0) from now on. Gives what `restore` needs, which follows on the same thread: when work begins or
  * goes on, it waits for a fork that is under way. In the child, the process ends as by _exit(0) when the host's code in which
@@ -63,8 +63,10 @@ int system_fork_is_near(void);
 /* For a fork that is near: between two pieces of a computation that counts as rest. The thread gives its turn on the processor
  * away: one that works may have none, and the fork waits for that. */
 void system_thread_stand_aside(void);
-/* First of all before fork(): what it waits for together with other forks it waits for once. */
+/* First of all before fork(), and last of all after it in either process. What a fork waits for together with other forks it waits
+ * for once, and it is no cancellation point: whoever is cancelled in it would leave all its locks taken. */
 void system_fork_approach(void);
+void system_fork_depart(void);
 /* Before fork(), and after it in either process. */
 void system_fork_prepare(void);
 void system_fork_parent(void);
