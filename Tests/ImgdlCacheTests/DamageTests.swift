@@ -116,7 +116,7 @@ final class DamageTests: StoreTestCase {
             XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
             XCTAssertEqual(log.kinds.dropFirst(before), [.movedAside])
             let message = try XCTUnwrap(log.all.last).message
-            XCTAssertTrue(message.contains("; it is \(path)/index-1.sqlite.aside-"), message)
+            XCTAssertTrue(message.contains("it was renamed to \(path)/index-1.sqlite.aside-"), message)
             XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains("version \(version)"))
             cache.close()
             removeFolder(path)
