@@ -167,7 +167,8 @@ final class CurlMulti {
             }
             sockets[Int(socket)] = nil
         }
-        watch.closes(socket)
+        // Whoever gets its number has not flooded anybody.
+        if let stop = watch.closes(socket) { note(stop) }
         // Its number may come back before the loop sleeps, and in another lane.
         onWatch?(socket, false)
         loop.unwatch(socket)
@@ -183,9 +184,11 @@ final class CurlMulti {
         var running: Int32 = 0
         let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
         if ccurl_take_goodbye() { hasReadGoodbye = true }
-        for stop in stopped {
-            floods.append(Flood(connection: stop.connection, user: users[stop.socket]))
-        }
+        for stop in stopped { note(stop) }
+    }
+
+    private func note(_ stop: TurnWatch.Stop) {
+        floods.append(Flood(connection: stop.connection, user: users[stop.socket]))
     }
 
     func takeGoodbye() -> Bool {

@@ -52,8 +52,15 @@ final class TurnWatch: @unchecked Sendable {
 
     func opened(_ socket: Int32) { _ = lock.withLock { sockets.insert(socket) } }
 
-    /// Before it is closed: its number may come back at once.
-    func closes(_ socket: Int32) { _ = lock.withLock { sockets.remove(socket) } }
+    /// Before it is closed: its number may come back at once, also within the turn in which it was shut down. Then that is
+    /// told here, and not at the turn's end.
+    @discardableResult
+    func closes(_ socket: Int32) -> Stop? {
+        lock.withLock {
+            sockets.remove(socket)
+            return stopped.firstIndex { $0.socket == socket }.map { stopped.remove(at: $0) }
+        }
+    }
 
     /// Connections have lately taken much of the thread's time for what is for no request. Threads: any.
     var isCrowded: Bool { isCrowdedNow.load(ordering: .relaxed) }

@@ -42,7 +42,8 @@ final class TurnWatchTests: XCTestCase {
     /// of the library's. It is told of each piece, and how much CPU time has gone.
     private func read(
         after prepare: @escaping @Sendable (TurnWatch) -> Void = { _ in },
-        _ goesOn: @escaping @Sendable (TurnWatch, Int, Double) -> Bool
+        _ goesOn: @escaping @Sendable (TurnWatch, Int, Double) -> Bool,
+        ending end: @escaping @Sendable (TurnWatch, Int32) -> Void = { _, _ in }
     ) throws -> Outcome {
         let (reader, writer) = try connection()
         let watch = TurnWatch()
@@ -64,6 +65,7 @@ final class TurnWatchTests: XCTestCase {
                     if count <= 0 || !goesOn(watch, count, spent) { break }
                 }
                 outcome.value.milliseconds = spent
+                end(watch, reader)
             }
             outcome.value.stopped = stops.map(\.socket)
         }
@@ -81,6 +83,19 @@ final class TurnWatchTests: XCTestCase {
         let outcome = try read { _, _, _ in true }
         XCTAssertEqual(outcome.stopped, [outcome.reader])
         XCTAssertLessThan(outcome.milliseconds, 400, "of CPU time")
+    }
+
+    /// curl closes it, and may open another within the same turn, which gets its number: that one has flooded nobody.
+    func testASocketThatIsClosedWithinItsTurnIsToldThen() throws {
+        let closed = Boxed<Int32?>(nil)
+        let outcome = try read { _, _, _ in
+            true
+        } ending: { watch, reader in
+            closed.value = watch.closes(reader)?.socket
+            watch.opened(reader)
+        }
+        XCTAssertEqual(closed.value, outcome.reader)
+        XCTAssertEqual(outcome.stopped, [])
     }
 
     /// A long turn that brings a body, if a slow one, has its time.
