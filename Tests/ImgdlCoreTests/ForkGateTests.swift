@@ -161,23 +161,16 @@ final class ForkGateTests: XCTestCase {
 
     /// It has locks, and a child that is forked then may find them taken for ever: it computes for longer than a fork has
     /// patience with who stands still, as whoever reads certificates does on a busy machine.
-    func testWhoComputesIsWaitedForBeyondThePatience() throws {
-        let counter = Counter()
-        let thread = try ImgdlCore.Thread.start(name: "computes (") {
-            counter.value.add(1, ordering: .sequentiallyConsistent)
-            let end = MonotonicClock().now().advanced(byMilliseconds: 2_000)
-            while MonotonicClock().now() < end {}
-            counter.value.add(1, ordering: .sequentiallyConsistent)
-        }
-        counter.awaitMore(than: 0)
-        whileForking {
-            XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), 2, "it is in the middle of its work")
-        }
-        thread.join()
-    }
+    func testWhoComputesIsWaitedForBeyondThePatience() throws { try awaitWhoComputes() }
 
     /// Threads that are gone have had the same place in the gate's table.
     func testWhoComputesIsKnownHoweverManyThreadsThereWere() throws {
+        try awaitWhoComputes {
+            for _ in 0..<300 { try ImgdlCore.Thread.start(name: "short") {}.join() }
+        }
+    }
+
+    private func awaitWhoComputes(_ meanwhile: () throws -> Void = {}) throws {
         let counter = Counter()
         let thread = try ImgdlCore.Thread.start(name: "computes (") {
             counter.value.add(1, ordering: .sequentiallyConsistent)
@@ -186,7 +179,7 @@ final class ForkGateTests: XCTestCase {
             counter.value.add(1, ordering: .sequentiallyConsistent)
         }
         counter.awaitMore(than: 0)
-        for _ in 0..<300 { try ImgdlCore.Thread.start(name: "short") {}.join() }
+        try meanwhile()
         whileForking {
             XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), 2, "it is in the middle of its work")
         }
