@@ -42,6 +42,7 @@ final class SniffingDecoder: ImageDecoder {
     }
 
     var header: ImageHeader? { decoder?.header }
+    var memoryDemand: Int64 { decoder?.memoryDemand ?? 0 }
 
     func stop() { clock.stop() }
 

@@ -14,6 +14,7 @@ final class GIFDecoder: FormatDecoder {
     private var isFinal = false
 
     private(set) var header: ImageHeader?
+    private(set) var memoryDemand: Int64 = 0
     /// The frame whose data is being read; nil between frames and behind its last index.
     private var frame: GIFFrame?
     /// Where it is drawn; nil while it is only checked.
@@ -127,7 +128,8 @@ final class GIFDecoder: FormatDecoder {
         let indices = CheckedNumber(rectangle.width) * CheckedNumber(rectangle.height)
         let drawn = options.bytes(width: canvas.width, height: canvas.height, canvas.format)
         let held = indices + (isFinal ? 0 : drawn * CheckedNumber(count))
-        try options.checkMemory(canvas: layout, count: count, codec: held)
+        let demand = try options.checkMemory(canvas: layout, count: count, codec: held)
+        if count > 1 { memoryDemand = max(memoryDemand, demand) }
         let filled = isFinal || frameCount > 1 ? 0 : drawn
         hasRoomForPart = options.canvasRoom(layout, codec: held + filled) > count
     }

@@ -60,6 +60,9 @@ final class PNGAnimation {
     private var conversion: ColourConversion?
     private var beside: CheckedNumber? = 0
 
+    /// Bytes, with the picture itself.
+    private(set) var memoryDemand: Int64 = 0
+
     /// Those that are whole.
     private(set) var frames: [AnimationFrame] = []
     /// What the first frame says, decoded or not.
@@ -180,9 +183,10 @@ final class PNGAnimation {
         try options.checkFrame(number: begun, width: width, height: height)
         // Before the image data no layout is known, and what is stored may be scaled.
         guard let layout else {
-            return try options.checkMemory(width: width, height: height, bytes: storedBytes)
+            try options.checkMemory(width: width, height: height, bytes: storedBytes)
+            return
         }
-        try options.checkMemory(canvas: layout, codec: beside + memory(layout))
+        memoryDemand = max(memoryDemand, try options.checkMemory(canvas: layout, codec: beside + memory(layout)))
     }
 
     /// Of the frame that is read, as it is stored.

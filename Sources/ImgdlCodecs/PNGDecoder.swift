@@ -21,6 +21,7 @@ final class PNGDecoder: FormatDecoder {
     private var isComplete = false
 
     private(set) var header: ImageHeader?
+    var memoryDemand: Int64 { animation.memoryDemand }
     private var layout: CanvasLayout?
     private var found = codec_png_header()
     private var scaler: RowScaler?

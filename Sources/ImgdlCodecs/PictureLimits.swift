@@ -45,14 +45,20 @@ extension DecodeOptions {
     }
 
     /// Judges what decoding will take, before it is allocated: canvases of so many pixels as the caller wants them, and
-    /// bytes of the codec's own. More than 64 bits can count is over any limit.
-    func checkMemory(canvas: CanvasLayout, count: Int = 1, codec: CheckedNumber? = 0) throws(Failure) {
+    /// bytes of the codec's own. Gives their sum. More than 64 bits can count is over any limit.
+    @discardableResult
+    func checkMemory(
+        canvas: CanvasLayout, count: Int = 1, codec: CheckedNumber? = 0
+    ) throws(Failure) -> Int64 {
         try checkMemory(
             width: canvas.width, height: canvas.height, bytes: bytes(of: canvas) * CheckedNumber(count) + codec)
     }
 
-    func checkMemory(width: Int, height: Int, bytes: CheckedNumber?) throws(Failure) {
-        guard let most = maximumMemoryBytes, bytes?.within(0...Int64(clamping: most)) == nil else { return }
+    @discardableResult
+    func checkMemory(width: Int, height: Int, bytes: CheckedNumber?) throws(Failure) -> Int64 {
+        guard let most = maximumMemoryBytes, bytes?.within(0...Int64(clamping: most)) == nil else {
+            return bytes?.length ?? .max
+        }
         let about = bytes.map { "about \($0)" } ?? "more than \(Int64.max)"
         throw Failure(
             .memoryLimit,

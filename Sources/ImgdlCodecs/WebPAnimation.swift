@@ -22,6 +22,7 @@ final class WebPAnimation {
 
     /// For partial images, which have canvases of their own where frames are not given out as they are.
     private(set) var hasRoomForPart = false
+    private(set) var memoryDemand: Int64 = 0
 
     /// What is known of the file so far.
     private(set) var frameCount = 0
@@ -113,7 +114,8 @@ final class WebPAnimation {
         let canvases = options.bytes(width: width, height: height, format) * CheckedNumber(count + composing)
         let held = CheckedNumber(length) + area * CheckedNumber(4 + libwebp) + canvases
         let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
-        try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held)
+        let demand = try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held)
+        if count > 1 { memoryDemand = max(memoryDemand, demand) }
         hasRoomForPart = isFinal || options.canvasRoom(layout, codec: held) > count
     }
 

@@ -28,6 +28,7 @@ final class WebPDecoder: FormatDecoder {
     static var piece: Int { 256 * 1024 }
 
     private(set) var header: ImageHeader?
+    var memoryDemand: Int64 { animation?.memoryDemand ?? 0 }
     private var layout: CanvasLayout?
     private var scaler: RowScaler?
     /// The turned or scaled picture; nil while it is the one that libwebp writes, or not known yet.

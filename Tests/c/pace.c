@@ -119,3 +119,46 @@ TEST("a server that stands still in bodies that fill memory_budget holds up no o
     }
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
+
+#define FRAMES 20
+#define SIDE 1000
+
+/* A GIF of SIDE pixels a side: each frame draws one pixel, and all of them lie in memory whole. */
+static size_t write_frames(uint8_t *to)
+{
+    static const uint8_t head[] = {'G', 'I', 'F', '8', '9', 'a', SIDE & 255, SIDE >> 8, SIDE & 255, SIDE >> 8, 0x80, 0, 0,
+                                   0, 0, 0, 255, 255, 255};
+    static const uint8_t frame[] = {0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 0x01, 0};
+    size_t size = sizeof head;
+    memcpy(to, head, sizeof head);
+    for (int i = 0; i < FRAMES; i++, size += sizeof frame)
+        memcpy(to + size, frame, sizeof frame);
+    to[size] = 0x3B;
+    return size + 1;
+}
+
+TEST("all frames of an animation count for memory_budget, though its first bytes name one canvas (B20)")
+{
+    write_picture("frames.gif", bytes, write_frames(bytes));
+    imgdl_downloader *downloader = new_patient_downloader();
+    struct recorder recorder;
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request(at_origin("/pictures/frames.gif"), &recorder);
+    imgdl_decode_options decode;
+    imgdl_decode_options_init(&decode, sizeof decode);
+    decode.flags = IMGDL_DECODE_ALL_FRAMES;
+    request.decode = &decode;
+    CHECK_CODE(download_and_wait(downloader, &request, &recorder), IMGDL_OK);
+    recorder_clear(&recorder);
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    CHECK(stats.memory_peak >= (uint64_t)FRAMES * SIDE * SIDE * 4);
+    /* What was counted is given back. */
+    for (int i = 0; i < 500 && stats.memory > 0; i++) {
+        usleep(10000);
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    }
+    CHECK(stats.memory == 0);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}

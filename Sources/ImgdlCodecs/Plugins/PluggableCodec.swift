@@ -34,6 +34,8 @@ private final class ChoosingDecoder: ImageDecoder {
     private let lock = Lock()
     private var decoder: (any ImageDecoder)?
     private var isStopped = false
+    /// Nobody waits any more: no function of the host's is called again but its end.
+    private var mayGoOn: Bool { lock.withLock { !isStopped } }
     private var outcome: Result<DecodedImage, Failure>?
 
     init(
@@ -47,6 +49,7 @@ private final class ChoosingDecoder: ImageDecoder {
     }
 
     var header: ImageHeader? { decoder?.header }
+    var memoryDemand: Int64 { decoder?.memoryDemand ?? 0 }
 
     func stop() {
         lock.withLock { () -> (any ImageDecoder)? in
@@ -62,6 +65,7 @@ private final class ChoosingDecoder: ImageDecoder {
         }
         guard !bytes.isEmpty else { return }
         do throws(Failure) {
+            try check()
             if let decoder { return try decoder.feed(bytes) }
             let taken = min(bytes.count, CodecRegistry.prefixLength - prefix.count)
             try prefix.append(UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
@@ -76,7 +80,9 @@ private final class ChoosingDecoder: ImageDecoder {
     func finish() throws(Failure) -> DecodedImage {
         if let outcome { return try outcome.get() }
         do throws(Failure) {
+            try check()
             if decoder == nil { _ = try choose(isWhole: true) }
+            try check()
             guard let decoder else {
                 throw Failure(.internal, "no codec was chosen")
             }
@@ -89,16 +95,21 @@ private final class ChoosingDecoder: ImageDecoder {
         }
     }
 
-    func partialImage() -> DecodedImage? { outcome == nil ? decoder?.partialImage() : nil }
+    func partialImage() -> DecodedImage? { outcome == nil && mayGoOn ? decoder?.partialImage() : nil }
 
     func salvagedImage() -> DecodedImage? {
-        guard case .failure = outcome else { return nil }
+        guard case .failure = outcome, mayGoOn else { return nil }
         return decoder?.salvagedImage()
+    }
+
+    private func check() throws(Failure) {
+        if !mayGoOn { throw Failure(.cancelled, "nobody waits for the picture") }
     }
 
     /// The decoder, which has had the prefix; nil while the codec whose turn it is wants to see more.
     private func choose(isWhole: Bool) throws(Failure) -> (any ImageDecoder)? {
         while chosen == nil, let candidate = candidates.first {
+            try check()
             switch candidate.canDecode(prefix.bytes) {
             case true?: chosen = candidate
             case nil where !isWhole && prefix.count < CodecRegistry.prefixLength: return nil
@@ -106,6 +117,7 @@ private final class ChoosingDecoder: ImageDecoder {
             }
         }
         candidates = []
+        try check()
         let new: any ImageDecoder
         if let chosen {
             new = try chosen.makeDecoder(options)
@@ -119,6 +131,7 @@ private final class ChoosingDecoder: ImageDecoder {
             return isStopped
         }
         if mustStop { new.stop() }
+        try check()
         if !prefix.isEmpty { try new.feed(prefix.bytes) }
         return new
     }

@@ -3,8 +3,8 @@ import Synchronization
 /// One decoder and how far it has read. Between steps it belongs to the engine's thread, during a step to one worker.
 final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
-    /// What the decoder needs is in use while it is there.
-    private let charge: MemoryCharge?
+    /// What the decoder needs is in use while it is there. The engine's thread alone.
+    var charge: MemoryCharge?
     private let clock: any Clock
     /// Bytes of the body that the decoder has had. The engine's thread alone.
     var position = 0
@@ -52,6 +52,7 @@ final class DecodeSession: @unchecked Sendable {
             if !isAbandoned.load(ordering: .relaxed) { report.image = decoder.salvagedImage() }
         }
         report.header = decoder.header
+        report.memoryDemand = decoder.memoryDemand
         report.duration = clock.now().nanoseconds - start.nanoseconds
         return report
     }
@@ -65,6 +66,7 @@ struct DecodeReport: Sendable {
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?
+    var memoryDemand: Int64 = 0
     /// Nanoseconds of the worker's.
     var duration: Int64 = 0
 }

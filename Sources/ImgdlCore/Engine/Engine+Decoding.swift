@@ -23,6 +23,14 @@ extension Engine {
         }
     }
 
+    /// For as long as its decoder is there, or somebody holds what it made.
+    func charge(_ bytes: Int64, _ id: TransferID, _ variant: Int) {
+        guard let transfer = transfer(id) else { return }
+        let charge = MemoryCharge(bytes, and: transfer.variants[variant].charge, ledger)
+        transfer.variants[variant].charge = charge
+        transfer.variants[variant].session?.charge = charge
+    }
+
     func decodeStepped(_ report: DecodeReport, _ now: Instant) {
         stepsInWork -= 1
         guard let transfer = transfer(report.transfer), downloads.contains(report.transfer),
@@ -41,7 +49,7 @@ extension Engine {
         }
         downloads.decodeStepped(
             report.transfer, variant: report.variant, report.verdict, hasHeader: report.header != nil,
-            hasPartial: report.verdict == .fed && report.image != nil, now)
+            hasPartial: report.verdict == .fed && report.image != nil, demand: report.memoryDemand, now)
     }
 
     /// It was decoded before, for a response that is stored.

@@ -376,7 +376,8 @@ final class Engine {
             measurements.take(id.slot)
         case .reserve(let id, let variant, let bytes):
             transfer(id)?.addVariants(upTo: variant)
-            transfer(id)?.variants[variant].charge = MemoryCharge(bytes, ledger)
+            charge(bytes, id, variant)
+        case .reserveMore(let id, let variant, let bytes): charge(bytes, id, variant)
         case .decode(let id, let variant, let step): decode(id, variant, step)
         case .emit(let subscriber, let notice): emit(subscriber, notice)
         case .end(let subscriber, let outcome): end(subscriber, outcome)

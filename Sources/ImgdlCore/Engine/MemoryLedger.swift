@@ -62,17 +62,21 @@ final class MemoryLedger: @unchecked Sendable {
 /// Bytes counted as in use for as long as somebody holds this: a decoder at work, its transfer, and the terminals that
 /// carry its picture.
 final class MemoryCharge: @unchecked Sendable {
+    /// All that it stands for.
     let bytes: Int64
+    /// The part that was counted before.
+    private let earlier: MemoryCharge?
     /// Counted once, up and down, and not for the call besides.
     private let ledger: Unmanaged<MemoryLedger>
 
-    init(_ bytes: Int64, _ ledger: MemoryLedger) {
-        self.bytes = bytes
+    init(_ bytes: Int64, and earlier: MemoryCharge? = nil, _ ledger: MemoryLedger) {
+        self.bytes = bytes + (earlier?.bytes ?? 0)
+        self.earlier = earlier
         self.ledger = .passRetained(ledger)
     }
 
     deinit {
-        ledger._withUnsafeGuaranteedRef { $0.giveBack(bytes) }
+        ledger._withUnsafeGuaranteedRef { $0.giveBack(bytes - (earlier?.bytes ?? 0)) }
         ledger.release()
     }
 }

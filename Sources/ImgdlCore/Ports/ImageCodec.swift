@@ -22,6 +22,10 @@ package protocol ImageDecoder: AnyObject {
     /// Known as soon as its bytes are there.
     var header: ImageHeader? { get }
 
+    /// Bytes that what was fed needs of memory, as judged before they were allocated: grows with the frames of an animation.
+    /// 0: no more than the header let expect, or not known.
+    var memoryDemand: Int64 { get }
+
     /// The picture so far; nil when nothing can be shown that the last one did not show. Costs work, so it is called
     /// only when somebody wants it: at most once for each scan of a progressive JPEG.
     func partialImage() -> DecodedImage?
@@ -36,4 +40,5 @@ package protocol ImageDecoder: AnyObject {
 
 extension ImageDecoder {
     package func stop() {}
+    package var memoryDemand: Int64 { 0 }
 }

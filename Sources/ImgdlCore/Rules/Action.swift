@@ -32,6 +32,8 @@ package enum Action: Equatable {
     case forget(TransferID)
     /// So many bytes are counted for one of its decoders, until `memoryReleased` says that nobody holds them any more.
     case reserve(TransferID, variant: Int, bytes: Int64)
+    /// So many bytes more are counted for it, since its decoder has said that it needs them.
+    case reserveMore(TransferID, variant: Int, bytes: Int64)
     /// Have one of its decoders do something; answered with `decodeStepped`.
     case decode(TransferID, variant: Int, DecodeStep)
     /// The network may be another one: what is sent from now on gets new connections, and names are looked up anew.

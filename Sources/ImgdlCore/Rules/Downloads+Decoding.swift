@@ -1,11 +1,14 @@
 /// When a decoder does what: begun early when somebody wants to see something or the body is large, at most one step
 /// in flight, partial images paced by time, the newest bytes winning (features B6, R26, R27).
 extension Downloads {
-    /// A worker has done the step. `hasHeader` and `hasPartial`: what the step brought.
+    /// A worker has done the step. `hasHeader` and `hasPartial`: what the step brought. `demand`: what the decoder has said
+    /// that it needs, in bytes; 0: no more than its header let expect.
     package mutating func decodeStepped(
-        _ id: TransferID, variant: Int, _ verdict: DecodeVerdict, hasHeader: Bool, hasPartial: Bool, _ now: Instant
+        _ id: TransferID, variant: Int, _ verdict: DecodeVerdict, hasHeader: Bool, hasPartial: Bool,
+        demand: Int64 = 0, _ now: Instant
     ) {
         guard transfers.contains(id), variant < transfers[id].variants.count else { return }
+        reserveMore(id, variant, upTo: demand)
         endOverdue(now)
         guard transfers.contains(id) else { return }
         if hasHeader, !transfers[id].variants[variant].hasHeader {

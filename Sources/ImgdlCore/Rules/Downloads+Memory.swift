@@ -155,12 +155,29 @@ extension Downloads {
         transfers[id].variants[variant].waitsForExecutor = false
         updateHeld(id)
         guard bytes > 0 else { return }
-        transfers[id].variants[variant].reserved = bytes
+        count(bytes, for: variant, of: id)
+        actions.append(.reserve(id, variant: variant, bytes: bytes))
+    }
+
+    /// Its decoder turned out to need more than the first bytes said: frames of an animation, which all stay. They are there
+    /// already, so they count, whether or not there was room; what comes after them waits.
+    mutating func reserveMore(_ id: TransferID, _ variant: Int, upTo demand: Int64) {
+        let reserved = transfers[id].variants[variant].reserved
+        let more = min(demand, MemoryRules.greatestCanvas) - reserved
+        guard more > 0 else { return }
+        count(more, for: variant, of: id)
+        actions.append(.reserveMore(id, variant: variant, bytes: more))
+        if memory.isFull { needsReview = true }
+    }
+
+    private mutating func count(_ bytes: Int64, for variant: Int, of id: TransferID) {
+        let isNew = transfers[id].variants[variant].reserved == 0
+        transfers[id].variants[variant].reserved += bytes
         if slowCount > 0 { updateSlow(id) }
         memory.changeCanvases(bytes)
+        guard isNew else { return }
         if openVariants.count >= leftoversLookedAt { dropLeftovers() }
         openVariants.append(OpenVariant(transfer: id, variant: variant))
-        actions.append(.reserve(id, variant: variant, bytes: bytes))
     }
 
     /// Room for it, or nothing whose end would make room.

@@ -74,7 +74,7 @@ package struct MemoryRules {
 
     /// What a header names may be more than any machine has: counted as an address space, however many name it at once
     /// their sum is a number.
-    private static let greatestCanvas: Int64 = 1 << 47
+    static let greatestCanvas: Int64 = 1 << 47
     /// Four words of a pixel.
     private static let greatestHeld = 8
 

@@ -218,6 +218,51 @@ final class MemoryTests: XCTestCase {
         ])
     }
 
+    /// Frames of an animation count as they come, and what comes after them waits.
+    func testAnAnimationIsCountedAsItGrows() {
+        var play = Play(width: 2) { $0.memoryBudget = 3 * canvas }
+        let animation = play.submit("animation", .with(.partial))
+        let other = play.submit("other", .image)
+        for entry in [animation, other] {
+            play.connected(entry.transfer)
+            play.head(entry.transfer)
+            play.downloads.probed(entry.transfer, picture)
+        }
+        play.skip()
+        play.body(animation.transfer, 50)
+        XCTAssertTrue(play.take().contains(.reserve(animation.transfer, variant: 0, bytes: canvas)))
+        play.stepped(animation.transfer, .fed, header: true, demand: canvas)
+        XCTAssertEqual(play.downloads.memoryInUse, canvas + 50, "no more than was reserved")
+        play.body(animation.transfer, 50)
+        play.skip()
+        play.stepped(animation.transfer, .fed, demand: 3 * canvas)
+        XCTAssertTrue(play.take().contains(.reserveMore(animation.transfer, variant: 0, bytes: 2 * canvas)))
+        XCTAssertEqual(play.downloads.memoryInUse, 3 * canvas + 100)
+        play.body(other.transfer, 50)
+        play.finished(other.transfer)
+        XCTAssertFalse(play.take().contains(.decode(other.transfer, variant: 0, .finish)), "there is no room")
+        play.finished(animation.transfer)
+        play.skip()
+        play.stepped(animation.transfer, .finished, header: true, demand: 3 * canvas)
+        XCTAssertTrue(play.take().contains(.end(animation.subscriber, .success(variant: 0))))
+        play.downloads.memoryReleased(3 * canvas, play.now)
+        XCTAssertTrue(play.take().contains(.decode(other.transfer, variant: 0, .finish)))
+    }
+
+    /// What no look at the first bytes could tell counts from when its decoder says so.
+    func testWhatADecoderSaysCountsAlsoWhereNothingWasReserved() {
+        var play = Play { $0.memoryBudget = 3 * canvas }
+        let entry = play.submit("a", .with(.partial))
+        play.connected(entry.transfer)
+        play.head(entry.transfer)
+        play.downloads.probed(entry.transfer, .unknown)
+        play.body(entry.transfer, 50)
+        play.skip()
+        play.stepped(entry.transfer, .fed, header: true, demand: .max)
+        XCTAssertTrue(play.take().contains(.reserveMore(entry.transfer, variant: 0, bytes: 1 << 47)))
+        XCTAssertEqual(play.downloads.memoryInUse, (1 << 47) + 50)
+    }
+
     private func receive(_ play: inout Play, _ id: TransferID, _ count: Int, version: Int32 = 11) {
         play.connected(id)
         let head = ResponseHead(status: 200, httpVersion: version, fields: [], contentLength: nil, isEncoded: false)

@@ -64,9 +64,11 @@ struct Play: ~Copyable {
     mutating func failed(_ id: TransferID, _ failure: Failure) { downloads.failed(id, failure, now) }
 
     mutating func stepped(
-        _ id: TransferID, variant: Int = 0, _ verdict: DecodeVerdict, header: Bool = false, partial: Bool = false
+        _ id: TransferID, variant: Int = 0, _ verdict: DecodeVerdict, header: Bool = false, partial: Bool = false,
+        demand: Int64 = 0
     ) {
-        downloads.decodeStepped(id, variant: variant, verdict, hasHeader: header, hasPartial: partial, now)
+        downloads.decodeStepped(
+            id, variant: variant, verdict, hasHeader: header, hasPartial: partial, demand: demand, now)
     }
 
     /// Moves the clock and has the rules do what is due, as the engine does: at the moment they ask for, not later.

@@ -933,9 +933,12 @@ struct RandomPlay: ~Copyable {
             witness.transfers[id]!.headers.contains(variant) || hasPartial || verdict == .finished || random.oneIn(2)
         if hasHeader { witness.transfers[id]!.headers.insert(variant) }
         downloads.hasFreeWorker = !random.oneIn(3)
+        let demand = random.oneIn(4) ? Int64.random(in: 0...500, using: &random) : 0
         downloads.decodeStepped(
-            id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, witness.now)
-        try settle("\(name(id)) variant \(variant) \(step): \(verdict), header \(hasHeader), partial \(hasPartial)")
+            id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, demand: demand, witness.now)
+        try settle(
+            "\(name(id)) variant \(variant) \(step): \(verdict), header \(hasHeader), partial \(hasPartial), "
+                + "\(demand) bytes")
     }
 
     /// The step is handed to the workers: who have no thread for as long as they have had none.
@@ -1156,6 +1159,7 @@ struct RandomPlay: ~Copyable {
         case .setPriority(let id, let priority): "hurry \(name(id)) \(priority)"
         case .leaveConnections: "leave connections"
         case .reserve(let id, let variant, let bytes): "reserve \(bytes) for \(name(id)) variant \(variant)"
+        case .reserveMore(let id, let variant, let bytes): "\(bytes) more for \(name(id)) variant \(variant)"
         case .stop(let id): "stop \(name(id))"
         case .forget(let id): "forget \(name(id))"
         case .decode(let id, let variant, let step): "decode \(name(id)) variant \(variant) \(step)"

@@ -339,6 +339,10 @@ struct Witness {
             try require(charge(id, variant) == nil, "reserved twice")
             charges.append(Charge(transfer: id, variant: variant, bytes: bytes))
             reservedNow.append(charges.last!)
+        case .reserveMore(let id, let variant, let bytes):
+            try live(id)
+            try require(bytes > 0, "nothing more is counted")
+            charges.append(Charge(transfer: id, variant: variant, bytes: bytes))
         case .stop(let id):
             try live(id)
             try require(isAtTransport(id), "stopped what is not at the transport")
