@@ -442,8 +442,9 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
  * rounded up. IMGDL_DECODE_STRETCH needs both sides of the box. IMGDL_DECODE_SCALE_DOWN keeps what fits, makes the rest as
  * large as fits, at least 1 x 1, and goes before the box. Header, partial images and the picture have the size that is
  * decoded; max_pixels is about the size in the file. The file's full size is held only of PNG in Adam7 (it comes in seven
- * passes), lossless WebP and lossy WebP with alpha, and animations; of a progressive JPEG its coefficients are. A PNG whose
- * EXIF stands behind its pixels may come smaller than the box would allow. */
+ * passes), lossless WebP, animations, and lossy WebP with alpha, with an odd side that is not made ten times smaller, or with
+ * one that keeps more than three fifths of its length; of a progressive JPEG its coefficients are. A PNG whose EXIF stands
+ * behind its pixels may come smaller than the box would allow. */
 
 typedef struct imgdl_decode_options {
     uint32_t struct_size;

@@ -37,8 +37,8 @@ final class JPEGDecoder: FormatDecoder {
     /// Bytes of libjpeg's own.
     private var held: CheckedNumber? = 0
     private var stored = OutputSize(width: 0, height: 0)
-    /// libjpeg's own scale: rows come at so many eighths of the stored size.
-    private var eighths = 8
+    /// libjpeg's own: rows come at the stored size divided by this.
+    private var reduction = 1
     /// From there to the exact size; nil where none is needed.
     private var scaler: RowScaler?
     private var hasMultipleScans = false
@@ -177,7 +177,7 @@ final class JPEGDecoder: FormatDecoder {
             format: .jpeg, width: layout.width, height: layout.height, orientation: stored, hasAlpha: false,
             isProgressive: hasMultipleScans)
         let status = codec_jpeg_start(
-            session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session)
+            session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(reduction), scaler?.session)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
             let pixels = try options.makeCanvas(layout, clock)
@@ -211,19 +211,15 @@ final class JPEGDecoder: FormatDecoder {
         if samples == CODEC_SAMPLES_INKS { codec_jpeg_convert_inks_by(session, colours.conversion?.session) }
     }
 
-    /// libjpeg scales within its transform, which makes decoding cheaper, as far as that is not below the target. Only
-    /// to a half, a quarter and an eighth: for what lies between it has no vector code, and is slower than at full size.
+    /// libjpeg reduces within its transform, which makes decoding cheaper, where enough is left to our own filter. Only by
+    /// 2, 4 and 8: for what lies between it has no vector code, and is slower than at full size.
     private func chooseScale(_ stored: OutputSize, _ layout: CanvasLayout) throws(Failure) {
         self.stored = stored
-        var size = stored
-        for candidate in [1, 2, 4, 8] {
-            size = OutputSize(width: (stored.width * candidate + 7) / 8, height: (stored.height * candidate + 7) / 8)
-            eighths = candidate
-            if size.width >= layout.storedWidth, size.height >= layout.storedHeight { break }
-        }
-        guard layout.isScaled(width: size.width, height: size.height) else { return }
+        guard layout.isScaled(width: stored.width, height: stored.height) else { return }
+        reduction = Int(codec_jpeg_reduction(session, layout.storedWidth, layout.storedHeight))
         scaler = try RowScaler(
-            width: size.width, height: size.height, to: layout, from: CODEC_ALPHA_OPAQUE, options.pixelFormat)
+            width: stored.width, height: stored.height, reducedBy: reduction, to: layout, from: CODEC_ALPHA_OPAQUE,
+            options.pixelFormat)
     }
 
     private func isDone(_ status: codec_status) throws(Failure) -> Bool {
@@ -248,7 +244,7 @@ final class JPEGDecoder: FormatDecoder {
     private func truncated() -> Failure {
         guard layout != nil else { return Failure(.truncated, "the JPEG ends within its header") }
         if hasMultipleScans { return Failure(.truncated, "the JPEG ends in scan \(codec_jpeg_scan(session))") }
-        let rows = min(stored.height, codec_jpeg_rows_out(session) * 8 / eighths)
+        let rows = min(stored.height, codec_jpeg_rows_out(session) * reduction)
         guard rows < stored.height else {
             return Failure(.truncated, "the JPEG ends behind its last row: its end (EOI) is missing")
         }

@@ -7,15 +7,18 @@ final class RowScaler {
     let session: OpaquePointer
     private let layout: CanvasLayout
 
-    /// `layout` is that of the result; `width` and `height`, those of the rows that come, must not be smaller. `from` and
-    /// `format` say what their alpha is and what it becomes. `hasWords`: rows and canvas are of 16 bits a channel.
+    /// `layout` is that of the result; `width` and `height`, those of the picture, must not be smaller. Rows that come have so
+    /// many pixels less as `reduction` says, rounded up: where it does not divide the size, the last of them stands for less of
+    /// the picture than the others. `from` and `format` say what their alpha is and what it becomes. `hasWords`: rows and
+    /// canvas are of 16 bits a channel, and nothing has reduced them.
     init(
-        width: Int, height: Int, to layout: CanvasLayout, from: codec_alpha, _ format: PixelFormat,
-        hasWords: Bool = false
+        width: Int, height: Int, reducedBy reduction: Int = 1, to layout: CanvasLayout, from: codec_alpha,
+        _ format: PixelFormat, hasWords: Bool = false
     ) throws(Failure) {
         let scaling = codec_scaling(
             in_width: width, in_height: height, out_width: layout.storedWidth, out_height: layout.storedHeight,
-            from: from, to: format.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT,
+            reduction: reduction, from: from,
+            to: format.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT,
             has_words: hasWords ? 1 : 0)
         guard let session = codec_scaler_create(scaling) else {
             throw Failure(.outOfMemory, "no memory to scale a picture of \(width) × \(height) pixels")

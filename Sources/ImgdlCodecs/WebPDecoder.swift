@@ -7,8 +7,8 @@ import ImgdlCore
 /// announced but stands behind the pixels, the orientation, and with it width and height, are known only at the end: until
 /// then there is no header and no partial image, since both would be wrong.
 ///
-/// libwebp scales while it decodes; but it averages the colours of a lossy picture without regard to their alpha, so that
-/// invisible ones would show. Those are decoded at full size and scaled here.
+/// libwebp scales while it decodes. Lossy pictures for which that is not as good as an average of the pixels are decoded at
+/// full size and scaled here (`libwebpScales`).
 final class WebPDecoder: FormatDecoder {
     /// RIFF header, one chunk header, and the ten bytes that hold the size in each kind of bitstream.
     private static let headerLength = 30
@@ -180,7 +180,8 @@ final class WebPDecoder: FormatDecoder {
         let libwebp = WebPStill.bytesPerPixel(isLossless: container.isLossless, hasAlpha: features.has_alpha != 0)
         let pixels = CheckedNumber(Int(features.width)) * CheckedNumber(Int(features.height))
         let target = canvas ?? layout(features, .upright)
-        let decoded = libwebpScales(features) ? CheckedNumber(target.width) * CheckedNumber(target.height) : pixels
+        let decoded =
+            libwebpScales(features, target) ? CheckedNumber(target.width) * CheckedNumber(target.height) : pixels
         let isGivenOut = target.orientation == .upright && isFinal && !isScaledHere(features, target)
         let length = CheckedNumber(container.length ?? 0)
         let held = length + pixels * CheckedNumber(libwebp) + (isGivenOut && canvas != nil ? 0 : decoded * 4)
@@ -189,7 +190,7 @@ final class WebPDecoder: FormatDecoder {
 
     /// And not by libwebp.
     private func isScaledHere(_ features: WebPBitstreamFeatures, _ layout: CanvasLayout) -> Bool {
-        layout.isScaled(width: Int(features.width), height: Int(features.height)) && !libwebpScales(features)
+        layout.isScaled(width: Int(features.width), height: Int(features.height)) && !libwebpScales(features, layout)
     }
 
     private func readProfile() throws(Failure) {
@@ -214,9 +215,19 @@ final class WebPDecoder: FormatDecoder {
         CanvasLayout(width: Int(features.width), height: Int(features.height), orientation: orientation, options)
     }
 
-    private func libwebpScales(_ features: WebPBitstreamFeatures) -> Bool {
-        container.isLossless || features.has_alpha == 0
+    /// Of a lossy picture libwebp averages colours without regard to alpha, so that invisible ones would show. It scales their
+    /// half as many samples for themselves: those of an odd side stand for one pixel more than there is, and those of a side
+    /// that stays longer than their number lie beside their places; by a tenth of a pixel is allowed. And it bounds values
+    /// behind the average: what that takes from a small picture shows, and costs little to have right.
+    private func libwebpScales(_ features: WebPBitstreamFeatures, _ layout: CanvasLayout) -> Bool {
+        if container.isLossless { return true }
+        let (width, height) = (Int(features.width), Int(features.height))
+        guard features.has_alpha == 0, width * height > Self.smallPixels else { return false }
+        func isExact(_ side: Int, _ shown: Int) -> Bool { side % 2 == 0 ? 5 * shown <= 3 * side : 10 * shown <= side }
+        return isExact(width, layout.storedWidth) && isExact(height, layout.storedHeight)
     }
+
+    private static var smallPixels: Int { 512 * 512 }
 
     private func openedStill(_ features: WebPBitstreamFeatures) throws(Failure) -> WebPStill {
         if let still { return still }
@@ -225,7 +236,7 @@ final class WebPDecoder: FormatDecoder {
         // Before the orientation is known it is not known either whether these pixels are given out.
         let allocator = layout != nil && canvas == nil && isFinal ? options.allocator : nil
         let layout = layout ?? layout(features, .upright)
-        let scales = libwebpScales(features)
+        let scales = libwebpScales(features, layout)
         let opened = try WebPStill(
             features, isLossless: container.isLossless, width: scales ? layout.storedWidth : Int(features.width),
             height: scales ? layout.storedHeight : Int(features.height), stillFormat, allocator, clock)

@@ -89,7 +89,7 @@ uint8_t *picture_encode_jpeg(const struct picture_spec *spec, size_t *size)
 
     jpeg_start_compress(&jpeg, TRUE);
     write_exif(&jpeg, spec);
-    uint8_t *pixels = picture_draw(spec->width, spec->height, spec->seed, 0);
+    uint8_t *pixels = picture_pixels(spec, 0);
     JSAMPLE *row = malloc(4 * (size_t)spec->width);
     if (!row)
         abort();

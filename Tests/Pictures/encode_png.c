@@ -71,7 +71,7 @@ uint8_t *picture_encode_png(const struct picture_spec *spec, size_t *size)
             png, info, (png_uint_32)picture_exif(exif, spec->orientation, spec->exif_big_endian, 0), exif);
     png_write_info(png, info);
 
-    uint8_t *pixels = picture_draw(spec->width, spec->height, spec->seed, has_alpha);
+    uint8_t *pixels = picture_pixels(spec, has_alpha);
     size_t stride = 4 * (size_t)spec->width;
     for (int y = 0; y < spec->height; y++)
         convert_row(pixels + stride * (size_t)y, spec);

@@ -38,7 +38,7 @@ static struct picture_bytes encode_still(const struct picture_spec *spec, int lo
     picture.height = spec->height;
     picture.writer = WebPMemoryWrite;
     picture.custom_ptr = &writer;
-    uint8_t *pixels = picture_draw(spec->width, spec->height, spec->seed, has_alpha);
+    uint8_t *pixels = picture_pixels(spec, has_alpha);
     if (!WebPPictureImportRGBA(&picture, pixels, 4 * spec->width) || !WebPEncode(&config, &picture))
         abort();
     free(pixels);

@@ -8,6 +8,16 @@
 /* By a profile a row of the widest picture takes 13 ms. */
 enum { STRIP_ROWS = 16, STRIP_PIXELS_BY_PROFILE = 1 << 16 };
 
+/* libjpeg takes averages in its transform, but before values are bounded and inks multiplied, and an edge of what is put out
+ * lies within one of its pixels: so many halves of a pixel have to be left for each side of one that is put out. In small
+ * pictures, which have more detail in a pixel and cost little, some more. */
+enum { HALVES_LEFT = 4, HALVES_LEFT_OF_SMALL = 7, SMALL_PIXELS = 512 * 512, MOST_REDUCTION = DCTSIZE };
+
+static int has_inks(const struct jpeg_decompress_struct *jpeg)
+{
+    return jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
+}
+
 static codec_status wanting(const codec_jpeg *session)
 {
     return session->has_ended_early ? CODEC_ENDED : CODEC_SUSPENDED;
@@ -63,7 +73,46 @@ static void note_scan(codec_jpeg *session)
         session->covering_scan = jpeg->input_scan_number;
 }
 
-codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler)
+/* A component that has fewer samples than the picture pixels is reduced less, by libjpeg's own choice, but not always as much
+ * less as it has fewer: of 4:1:1 at an eighth a sample of colour stands for 32 pixels across. */
+static int is_fine_enough(const struct jpeg_decompress_struct *jpeg, size_t to_width, size_t to_height)
+{
+    size_t width = 2 * (size_t)jpeg->image_width, height = 2 * (size_t)jpeg->image_height;
+    size_t halves = width * height > 4 * SMALL_PIXELS ? HALVES_LEFT : HALVES_LEFT_OF_SMALL;
+    for (int i = 0; i < jpeg->num_components; i++) {
+        const jpeg_component_info *component = &jpeg->comp_info[i];
+#if JPEG_LIB_VERSION >= 70
+        size_t left = (size_t)component->DCT_h_scaled_size;
+#else
+        size_t left = (size_t)component->DCT_scaled_size;
+#endif
+        if (left >= DCTSIZE)
+            continue;
+        size_t across = DCTSIZE * (size_t)jpeg->max_h_samp_factor, down = DCTSIZE * (size_t)jpeg->max_v_samp_factor;
+        if (width * left * (size_t)component->h_samp_factor < halves * to_width * across ||
+            height * left * (size_t)component->v_samp_factor < halves * to_height * down)
+            return 0;
+    }
+    return 1;
+}
+
+unsigned codec_jpeg_reduction(codec_jpeg *session, size_t to_width, size_t to_height)
+{
+    struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    unsigned reduction = has_inks(jpeg) ? 1 : MOST_REDUCTION;
+    if (setjmp(session->trap))
+        return 1;
+    for (; reduction > 1; reduction /= 2) {
+        jpeg->scale_num = DCTSIZE / reduction;
+        jpeg->scale_denom = DCTSIZE;
+        jpeg_calc_output_dimensions(jpeg);
+        if (is_fine_enough(jpeg, to_width, to_height))
+            break;
+    }
+    return reduction;
+}
+
+codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned reduction, codec_scaler *scaler)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
@@ -73,9 +122,9 @@ codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned eighths, c
     session->width = jpeg->image_width;
     session->height = jpeg->image_height;
     session->components = jpeg->num_components;
-    session->has_inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
+    session->has_inks = has_inks(jpeg);
     jpeg->out_color_space = session->has_inks ? JCS_CMYK : bgra ? JCS_EXT_BGRA : JCS_EXT_RGBA;
-    jpeg->scale_num = eighths;
+    jpeg->scale_num = DCTSIZE / reduction;
     jpeg->scale_denom = DCTSIZE;
     jpeg->dct_method = JDCT_ISLOW;
     jpeg->do_fancy_upsampling = TRUE;

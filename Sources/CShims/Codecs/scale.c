@@ -4,7 +4,10 @@
  *
  * A whole row, or column, weighs 2^bits; one that lies on an edge is split in two. The weights of all that makes a pixel
  * have the same sum, so one factor turns sums into bytes. bits is as large as 32-bit sums allow: the error stays below a
- * tenth of a step. Colours with straight alpha are multiplied by it first. */
+ * tenth of a step. Colours with straight alpha are multiplied by it first.
+ *
+ * Where a codec has reduced the picture, a row of the input stands for several of it, and the last for those that are left:
+ * that is weighed by what it has of the picture, so that every edge stays at its place. */
 #include "ccodecs.h"
 #include "scale_words.h"
 
@@ -15,7 +18,8 @@ enum { MOST_BITS = 14, MOST_SAMPLES = 1 << 15 };
 
 /* One of the two ways to sum up. */
 struct axis {
-    uint64_t in, out;
+    uint64_t in, out; /* in: the picture's own rows, before any reduction */
+    uint64_t length;  /* of a row of the input where each put out has the length `in` */
     size_t step; /* where more than MOST_SAMPLES would be summed up, only every so manieth is */
     unsigned bits;
     uint32_t whole, total; /* weights: of a row, and of all that make one put out */
@@ -29,6 +33,7 @@ struct span {
 struct codec_scaler {
     codec_scaling scaling;
     codec_placement placement;
+    size_t columns; /* of the input */
     size_t rows_in, rows_out;
     struct axis down, across;
     uint32_t weight; /* of the rows summed up so far */
@@ -44,13 +49,14 @@ struct codec_scaler {
 };
 
 /* `most` is the largest thing that is weighted. */
-static struct axis make_axis(uint64_t in, uint64_t out, uint64_t most)
+static struct axis make_axis(uint64_t in, uint64_t out, uint64_t reduction, uint64_t most)
 {
-    struct axis axis = {.in = in, .out = out, .step = (size_t)(in / out / MOST_SAMPLES + 1), .bits = MOST_BITS + 1};
+    struct axis axis = {.in = in, .out = out, .length = out * reduction, .bits = MOST_BITS + 1};
+    axis.step = (size_t)(in / axis.length / MOST_SAMPLES + 1);
     uint64_t bound;
     do {
         axis.bits--;
-        uint64_t divisor = out * axis.step, total = ((in << axis.bits) + divisor / 2) / divisor;
+        uint64_t divisor = axis.length * axis.step, total = ((in << axis.bits) + divisor / 2) / divisor;
         axis.whole = 1u << axis.bits;
         axis.total = (uint32_t)total;
         /* Rounding adds one, passing over some another row or two. */
@@ -61,7 +67,7 @@ static struct axis make_axis(uint64_t in, uint64_t out, uint64_t most)
 
 static uint32_t part_of(const struct axis *axis, uint64_t part)
 {
-    return (uint32_t)(((part << axis->bits) + axis->out / 2) / axis->out);
+    return (uint32_t)(((part << axis->bits) + axis->length / 2) / axis->length);
 }
 
 /* What the last one weighs, for the sum of all to be right. */
@@ -75,12 +81,12 @@ static void measure_spans(codec_scaler *scaler)
 {
     const struct axis *axis = &scaler->across;
     for (uint64_t x = 0; x < axis->out; x++) {
-        /* Column i covers out units from i * out, pixel x covers in units from x * in. */
+        /* Column i covers `length` units from i * length, pixel x covers in units from x * in. */
         uint64_t start = x * axis->in, end = start + axis->in;
         struct span *span = &scaler->spans[x];
-        span->first = (size_t)(start / axis->out);
-        span->last = (size_t)((end - 1) / axis->out);
-        span->first_weight = (uint16_t)part_of(axis, (span->first + 1) * axis->out - start);
+        span->first = (size_t)(start / axis->length);
+        span->last = (size_t)((end - 1) / axis->length);
+        span->first_weight = (uint16_t)part_of(axis, (span->first + 1) * axis->length - start);
         span->last_weight = 0;
         if (span->last > span->first) {
             uint64_t samples = (span->last - span->first - 1 + axis->step - 1) / axis->step;
@@ -106,9 +112,10 @@ static void choose_factor(codec_scaler *scaler, uint64_t most)
 
 codec_scaler *codec_scaler_create(codec_scaling scaling)
 {
-    size_t in = scaling.in_width, out = scaling.out_width;
-    if (out == 0 || scaling.out_height == 0 || out > in || scaling.out_height > scaling.in_height || in > INT32_MAX ||
-        scaling.in_height > INT32_MAX)
+    size_t in = scaling.in_width, out = scaling.out_width, reduction = scaling.reduction;
+    if (out == 0 || scaling.out_height == 0 || in > INT32_MAX || scaling.in_height > INT32_MAX || reduction == 0 ||
+        out > in / reduction || scaling.out_height > scaling.in_height / reduction ||
+        (scaling.has_words && reduction > 1))
         return NULL;
     codec_scaler *scaler = calloc(1, sizeof *scaler);
     if (!scaler)
@@ -123,11 +130,12 @@ codec_scaler *codec_scaler_create(codec_scaling scaling)
     }
     uint64_t most = scaling.from == CODEC_ALPHA_STRAIGHT ? 255 * 255 : 255;
     scaler->scaling = scaling;
-    scaler->down = make_axis(scaling.in_height, scaling.out_height, most);
-    scaler->across = make_axis(in, out, UINT16_MAX);
+    scaler->columns = (in + reduction - 1) / reduction;
+    scaler->down = make_axis(scaling.in_height, scaling.out_height, reduction, most);
+    scaler->across = make_axis(in, out, reduction, UINT16_MAX);
     choose_factor(scaler, most);
-    scaler->sums = malloc(in * 4 * sizeof *scaler->sums);
-    scaler->values = malloc(in * 4 * sizeof *scaler->values);
+    scaler->sums = malloc(scaler->columns * 4 * sizeof *scaler->sums);
+    scaler->values = malloc(scaler->columns * 4 * sizeof *scaler->values);
     scaler->spans = malloc(out * sizeof *scaler->spans);
     scaler->line = malloc(out * 4);
     if (!scaler->sums || !scaler->values || !scaler->spans || !scaler->line) {
@@ -159,7 +167,7 @@ void codec_scaler_begin(codec_scaler *scaler, codec_placement placement)
     scaler->placement = placement;
     scaler->rows_in = scaler->rows_out = 0;
     scaler->weight = 0;
-    memset(scaler->sums, 0, scaler->scaling.in_width * 4 * sizeof *scaler->sums);
+    memset(scaler->sums, 0, scaler->columns * 4 * sizeof *scaler->sums);
 }
 
 size_t codec_scaler_rows(const codec_scaler *scaler)
@@ -196,9 +204,9 @@ static void add_row(codec_scaler *scaler, const uint8_t *row, uint32_t weight)
 {
     if (weight == 0)
         return;
-    size_t count = 4 * scaler->scaling.in_width;
+    size_t count = 4 * scaler->columns;
     if (scaler->scaling.from == CODEC_ALPHA_STRAIGHT) {
-        multiply_by_alpha(scaler->values, row, scaler->scaling.in_width);
+        multiply_by_alpha(scaler->values, row, scaler->columns);
         add_values(scaler->sums, scaler->values, count, (uint16_t)weight);
     } else {
         add_bytes(scaler->sums, row, count, (uint16_t)weight);
@@ -267,7 +275,7 @@ static void put_out_row(codec_scaler *scaler)
 {
     const codec_scaling *scaling = &scaler->scaling;
     const codec_placement *placement = &scaler->placement;
-    take_sums(scaler->values, scaler->sums, 4 * scaling->in_width, scaler->shift);
+    take_sums(scaler->values, scaler->sums, 4 * scaler->columns, scaler->shift);
     scaler->weight = 0;
     int in_place = codec_is_in_place(placement);
     uint8_t *to = in_place ? placement->origin + (ptrdiff_t)scaler->rows_out * placement->step_y : scaler->line;
@@ -287,7 +295,7 @@ static void put_out_row(codec_scaler *scaler)
     }
     if (!in_place)
         codec_place_rows(scaler->line, scaling->out_width, scaler->rows_out, 1, *placement, multiplies_late);
-    if (!codec_stop_is_due(placement->stop, scaling->in_width))
+    if (!codec_stop_is_due(placement->stop, scaler->columns))
         scaler->rows_out++;
 }
 
@@ -300,8 +308,8 @@ void codec_scaler_push(codec_scaler *scaler, const uint8_t *row)
     const struct axis *axis = &scaler->down;
     if (scaler->rows_out >= axis->out)
         return;
-    /* Row i covers out units from i * out, row y put out covers in units from y * in. */
-    uint64_t end = (scaler->rows_in + 1) * axis->out, edge = (scaler->rows_out + 1) * axis->in;
+    /* Row i covers `length` units from i * length, row y put out covers in units from y * in. */
+    uint64_t end = (scaler->rows_in + 1) * axis->length, edge = (scaler->rows_out + 1) * axis->in;
     uint32_t whole = scaler->rows_in % axis->step == 0 ? axis->whole : 0;
     scaler->rows_in++;
     if (end < edge) {

@@ -42,6 +42,7 @@ struct picture_spec {
     int32_t exif_thumbnail;   /* JPEG: EXIF holds a small JPEG with an IFD and an orientation of its own */
     int32_t exif_after_xmp;   /* JPEG: an XMP segment comes before EXIF */
     int32_t exif_before_pixels; /* WebP: the EXIF chunk comes before the pixels; else after them, as encoders do */
+    int32_t edge_x, edge_y; /* not 0: no landscape, but bright from this column or row on, and dark ahead of it */
 };
 
 /* Width * height RGBA8 pixels, straight alpha; opaque unless has_alpha. Free with picture_free. */

@@ -112,13 +112,14 @@ typedef enum codec_alpha codec_alpha;
 /* What a picture is, and what it becomes: neither side grows. */
 struct codec_scaling {
     size_t in_width, in_height, out_width, out_height;
+    size_t reduction; /* a row or column that comes stands for so many of the picture, the last for what is left; words: 1 */
     codec_alpha from, to; /* opaque stays opaque, whatever `to` says */
     int has_words;        /* four words a pixel, on a canvas of words, straight or opaque: exactly rounded */
 };
 typedef struct codec_scaling codec_scaling;
 typedef struct codec_scaler codec_scaler;
 
-/* NULL when there is no memory, and for sizes that are not smaller. Takes 24 bytes for each column of the input, 48 for
+/* NULL when there is no memory, and for sizes that are not smaller, or smaller than the reduction. Takes 24 bytes for each column of the input, 48 for
  * words. */
 codec_scaler *codec_scaler_create(codec_scaling scaling);
 void codec_scaler_destroy(codec_scaler *scaler);
@@ -175,9 +176,12 @@ int codec_jpeg_is_inverted(const codec_jpeg *session);
 /* A picture of inks goes through this; before the first row. */
 void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour);
 
-/* Rows come at eighths/8 of the stored size, each side rounded up; with a scaler they go to that and nowhere else. It has
- * to outlive the session, and to be begun before the first row of each pass. */
-codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler);
+/* By how much libjpeg may reduce the picture (1, 2, 4, 8) for a scaler to make so many pixels of it that are as good as
+ * of the whole. After the header. */
+unsigned codec_jpeg_reduction(codec_jpeg *session, size_t to_width, size_t to_height);
+/* Rows come at the stored size divided by the reduction, each side rounded up; with a scaler they go to that and nowhere
+ * else. It has to outlive the session, and to be begun before the first row of each pass. */
+codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned reduction, codec_scaler *scaler);
 
 /* Puts out the rows that have arrived, and of several scans (codec_jpeg_begin_pass comes first) those that the pass has
  * coefficients for, down to this row, before the scaler: all of them: CODEC_DONE. */
