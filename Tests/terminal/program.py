@@ -38,7 +38,7 @@ class Terminal:
         self.process, self.descriptor = pty.fork()
         if self.process == 0:
             os.chdir(cwd or "/")
-            os.execve(PROGRAM, [PROGRAM, *arguments], dict(ENVIRONMENT, TERM="xterm", **environment))
+            os.execve(PROGRAM, [PROGRAM, *arguments], dict(ENVIRONMENT, **{"TERM": "xterm", **environment}))
         self.resize(columns, rows, *pixels)
         self.written = b""
         self.settings = termios.tcgetattr(self.descriptor)

@@ -140,7 +140,7 @@ class FileTests(ProgramTests):
     def test_standard_descriptors_that_are_closed_are_no_files_of_ours(self):
         (self.folder / "list").write_text(self.origin.picture("alpha.png"))
         command = f"exec '{PROGRAM}' \"$@\" <&- >&- 2>&-"
-        for arguments, status in ((["-i", "list"], 0), (["-i", "list", "--json"], 3), (["-i", "-"], 0)):
+        for arguments, status in ((["-i", "list"], 0), (["-i", "list", "--json"], 3), (["-i", "-"], 3)):
             code = subprocess.run(["sh", "-c", command, "sh", *arguments], cwd=self.folder).returncode
             self.assertEqual(code, status, arguments)
         self.assertEqual((self.folder / "list").read_text(), self.origin.picture("alpha.png"))

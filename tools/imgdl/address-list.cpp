@@ -2,9 +2,11 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
+#include "standard-descriptors.hpp"
 #include "text.hpp"
 
 static const std::size_t max_line = 65536;
@@ -15,7 +17,12 @@ AddressList::AddressList(const std::vector<std::string> &addresses, const std::o
     if (!list)
         return;
     name_ = *list == "-" ? "standard input" : printable(*list);
-    descriptor_ = *list == "-" ? STDIN_FILENO : open(list->c_str(), O_RDONLY | O_CLOEXEC);
+    if (*list == "-" && !has_standard_input())
+        throw std::system_error(EBADF, std::generic_category(), name_);
+    // A pipe with a name may have nobody yet who writes to it: that is waited for with everything else.
+    struct stat status;
+    const bool is_pipe = *list != "-" && stat(list->c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+    descriptor_ = *list == "-" ? STDIN_FILENO : open(list->c_str(), O_RDONLY | O_CLOEXEC | (is_pipe ? O_NONBLOCK : 0));
     if (descriptor_ < 0)
         throw std::system_error(errno, std::generic_category(), name_);
 }

@@ -167,6 +167,14 @@ const char *not_empty(const char *option, const char *text)
     return text;
 }
 
+// Of which there is one: a second one would be passed over without a word.
+void give(std::optional<std::string> &place, const char *option, const char *text)
+{
+    if (place)
+        refuse(option, "it is given twice");
+    place = not_empty(option, text);
+}
+
 // What getopt_long refused. optopt is the letter that is none, the value of an option that was given a value and takes
 // none, or 0.
 UsageError unknown(const char *argument)
@@ -223,8 +231,8 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
                 name = letter < 256 ? name : std::string("--") + known.name;
         const char *const option = name.c_str();
         switch (letter) {
-        case 'i': arguments.list = not_empty(option, optarg); break;
-        case 'o': arguments.output = not_empty(option, optarg); break;
+        case 'i': give(arguments.list, option, optarg); break;
+        case 'o': give(arguments.output, option, optarg); break;
         case 'j': arguments.concurrency = static_cast<std::uint32_t>(number(option, optarg, 1, 1000)); break;
         case 'H': arguments.headers.push_back(header(option, optarg)); break;
         case 'A': arguments.user_agent = optarg; break;
@@ -234,7 +242,7 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
         case background_option: arguments.background = colour(option, optarg); break;
         case json_option: arguments.json = true; break;
         case full_urls_option: arguments.full_urls = true; break;
-        case journal_option: arguments.journal = not_empty(option, optarg); break;
+        case journal_option: give(arguments.journal, option, optarg); break;
         case per_host_option: arguments.per_host = static_cast<std::uint32_t>(number(option, optarg, 1, 1000)); break;
         case retries_option: arguments.retries = static_cast<std::uint32_t>(number(option, optarg, 0, 1000)); break;
         case timeout_option: arguments.timeout = seconds(option, optarg); break;

@@ -54,7 +54,9 @@ std::string json_about(const Download &download)
     text("url", download.shown);
     text("result", endings[static_cast<int>(download.ending)]);
     if (download.ending == Ending::failed || download.ending == Ending::cancelled) {
-        text("error", download.class_name.substr(0, download.class_name.find(' ')));
+        text("error", download.address.problem.empty()
+                          ? download.class_name.substr(0, download.class_name.find(' '))
+                          : imgdl_error_name(IMGDL_ERROR_INVALID_URL));
         text("message", download.message);
     }
     if (download.http_status > 0)

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "output-naming.hpp"
 #include "output.hpp"
 #include "text.hpp"
 
@@ -96,17 +95,18 @@ void Journal::take(std::string_view line)
         done_.insert(key);
         saving_.erase(key);
     } else if (kind == "save" && line.size() > 22) {
-        // Somebody may have changed the file: a name in it is trusted no more than one from the network.
-        const std::string name(line.substr(22));
-        if (safe_name(name) == name)
-            saving_[key] = name;
+        // Names alone, as older versions noted them, say nothing of whose the file is.
+        if (std::optional<SavedFile> file = SavedFile::from(line.substr(22)))
+            saving_[key] = std::move(*file);
+        else
+            saving_.erase(key);
     }
 }
 
-std::optional<std::string> Journal::interrupted_name(const std::string &url) const
+const SavedFile *Journal::interrupted(const std::string &url) const
 {
     const auto found = saving_.find(digest(url));
-    return found == saving_.end() ? std::nullopt : std::optional(found->second);
+    return found == saving_.end() ? nullptr : &found->second;
 }
 
 static std::string entry(const char *kind, std::uint64_t key, const std::string &rest)
@@ -116,10 +116,12 @@ static std::string entry(const char *kind, std::uint64_t key, const std::string 
     return text + (rest.empty() ? "" : " " + rest) + "\n";
 }
 
-void Journal::note_saving(const std::string &url, const std::string &name)
+void Journal::note_saving(const std::string &url, const SavedFile &file)
 {
-    saving_[digest(url)] = name;
-    append(entry("save", digest(url), name));
+    saving_[digest(url)] = file;
+    append(entry("save", digest(url), file.text()));
+    if (fdatasync(descriptor_) != 0)
+        throw std::system_error(errno, std::generic_category(), path_);
 }
 
 void Journal::note_done(const std::string &url)

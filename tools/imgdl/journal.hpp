@@ -3,7 +3,7 @@
 // without the values of their queries:
 //
 //     imgdl-journal 1
-//     save 8f3a… photo.jpg                      its file will have this name, and may be half done
+//     save 8f3a… 803:1a2b:6f30:… photo.jpg       its file, which is whole, will have this name
 //     done 8f3a…
 //     fail 11c0… IMGDL_ERROR_INVALID_STATUS 404 https://example.org/other.jpg
 #ifndef JOURNAL_HPP
@@ -16,6 +16,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "saved-file.hpp"
+
 class Journal {
   public:
     /// Reads what is there; makes the file where there is none. Throws std::system_error, and std::runtime_error where
@@ -26,10 +28,11 @@ class Journal {
     Journal &operator=(const Journal &) = delete;
 
     bool is_done(const std::string &url) const { return done_.count(digest(url)) > 0; }
-    /// The name that a run was about to give its file when it was killed.
-    std::optional<std::string> interrupted_name(const std::string &url) const;
+    /// What a run was about to put in place when it was killed; nullptr for nothing.
+    const SavedFile *interrupted(const std::string &url) const;
 
-    void note_saving(const std::string &url, const std::string &name);
+    /// On the disk when it returns.
+    void note_saving(const std::string &url, const SavedFile &file);
     void note_done(const std::string &url);
     void note_failed(const std::string &url, const std::string &why, const std::string &shown);
 
@@ -42,7 +45,7 @@ class Journal {
     std::string path_;
     int descriptor_ = -1;
     std::unordered_set<std::uint64_t> done_; // some 40 bytes for each address
-    std::unordered_map<std::uint64_t, std::string> saving_;
+    std::unordered_map<std::uint64_t, SavedFile> saving_;
 };
 
 #endif

@@ -1,14 +1,15 @@
 // imgdl: downloads pictures at the terminal. docs/man/imgdl.1 is its manual.
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <exception>
-#include <fcntl.h>
 #include <stdexcept>
-#include <unistd.h>
+#include <system_error>
 
 #include "arguments.hpp"
 #include "session.hpp"
 #include "signals.hpp"
+#include "standard-descriptors.hpp"
 #include "text.hpp"
 
 static int complain(ExitCode code, const std::exception &error)
@@ -26,17 +27,6 @@ static ExitCode blame(const imgdl::Error &error)
     return is_usage ? ExitCode::usage : ExitCode::machine;
 }
 
-// A file that is opened must not become standard output because that was closed. Read-only: writing there is still an
-// error.
-static void hold_standard_descriptors()
-{
-    int descriptor = 0;
-    while (descriptor >= 0 && descriptor <= STDERR_FILENO)
-        descriptor = open("/dev/null", O_RDONLY);
-    if (descriptor >= 0)
-        close(descriptor);
-}
-
 int main(int argc, char **argv)
 {
     hold_standard_descriptors();
@@ -51,6 +41,11 @@ int main(int argc, char **argv)
         return complain(ExitCode::usage, error);
     } catch (const imgdl::Error &error) {
         return complain(blame(error), std::runtime_error(in_terms_of_options(error.what())));
+    } catch (const std::system_error &error) {
+        // What was waited for has not come: there is nothing to say.
+        if (error.code().value() == EINTR && signal_that_came())
+            return 128 + signal_that_came();
+        return complain(ExitCode::machine, error);
     } catch (const std::exception &error) {
         return complain(ExitCode::machine, error);
     }

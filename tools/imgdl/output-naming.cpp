@@ -146,9 +146,10 @@ std::optional<std::string> name_in_disposition(std::string_view value)
     return extended ? extended : plain;
 }
 
-std::string name_in_address(std::string_view url)
+std::string name_in_address(std::string_view address)
 {
-    url = url.substr(0, url.find_first_of("?#"));
+    const std::string bare = address_without_user(address.substr(0, address.find('#')));
+    const std::string_view url = std::string_view(bare).substr(0, bare.find('?'));
     const std::size_t scheme = url.find("://");
     if (scheme == url.npos)
         return "";

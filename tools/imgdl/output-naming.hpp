@@ -16,10 +16,10 @@ std::string_view format_name(imgdl_format format);
 /// The file name of a Content-Disposition (RFC 6266), filename* before filename; as it is.
 std::optional<std::string> name_in_disposition(std::string_view value);
 /// The last part of an address's path, decoded; as it is.
-std::string name_in_address(std::string_view url);
+std::string name_in_address(std::string_view address);
 
 /// A name of one file in one folder: no path, nothing hidden, no control characters, no characters that file systems
-/// forbid, valid UTF-8, at most 200 bytes. "picture" where nothing is left.
+/// forbid, nothing that is not seen, valid UTF-8, at most 200 bytes. "picture" where nothing is left.
 std::string safe_name(std::string_view name);
 /// The same with the extension of the format: photo.png that is a JPEG becomes photo.jpg, view.php view.php.jpg.
 std::string with_extension(std::string name, imgdl_format format);

@@ -4,16 +4,19 @@
 #define OUTPUT_HPP
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
 #include "arguments.hpp"
+#include "descriptors.hpp"
+#include "draft.hpp"
 #include "imgdl.hpp"
+#include "saved-file.hpp"
 
 class Output {
   public:
-    /// Makes the folder, where it is one. Throws std::system_error.
+    /// Makes the folder, where it is one, and sees whether files can be made there. Throws std::system_error.
     explicit Output(const Arguments &arguments);
     ~Output();
     Output(const Output &) = delete;
@@ -22,23 +25,28 @@ class Output {
     /// False where pictures are drawn, and nothing else is asked for.
     bool is_wanted() const { return kind_ != Kind::nothing; }
 
-    /// Saves under that name, or the next number of it that is free; with `again` under that one, in place of what is
-    /// there. before_placing is told the name before there is such a file. Gives the path, "" for standard output.
-    /// Throws std::system_error.
-    std::string save(const std::string &name, imgdl::Bytes bytes, const std::optional<std::string> &again,
-                     const std::function<void(const std::string &)> &before_placing);
+    /// Told of a file that is whole, before it has its name.
+    using BeforePlacing = std::function<void(const SavedFile &)>;
+
+    /// Saves under that name, or the next number of it that is free. With before_placing, which is told of each file of a
+    /// folder, it is on the disk when this returns. Gives the path, "" for standard output. Throws std::system_error.
+    std::string save(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing);
+    /// Whether that very file is where it was to be; its name is on the disk then. Throws std::system_error.
+    bool holds(const SavedFile &saved) const;
 
   private:
     enum class Kind { nothing, folder, file, descriptor };
-    std::string save_in_folder(const std::string &name, imgdl::Bytes bytes, const std::optional<std::string> &again,
-                               const std::function<void(const std::string &)> &before_placing);
-    void replace(const std::string &path, imgdl::Bytes bytes);
+    static void prepare(int folder, const std::string &path);
+    std::unique_ptr<Draft> draft(int folder, const std::string &path);
+    std::string save_in_folder(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing);
+    void replace(const std::string &path, imgdl::Bytes bytes, bool is_durable);
 
     Kind kind_ = Kind::folder;
     std::string path_ = "."; // of the folder, or the file
     int descriptor_ = -1;    // of the folder, or what is written to
     // How far the numbers of a name have come, so that not all are tried again. Forgotten when there are many.
     std::unordered_map<std::string, unsigned> numbers_;
+    SpareDescriptors spare_;
 };
 
 /// Writes everything; throws std::system_error.

@@ -8,7 +8,7 @@
 #include "terminal.hpp"
 #include "text.hpp"
 
-Progress::Progress(bool has_bars) : has_bars_(has_bars && isatty(STDERR_FILENO)) {}
+Progress::Progress(bool has_bars) : has_bars_(has_bars && isatty(STDERR_FILENO) && terminal_obeys()) {}
 
 void Progress::write(const std::string &text)
 {

@@ -13,7 +13,7 @@ struct Bar {
 
 class Progress {
   public:
-    /// has_bars: where standard error is a terminal.
+    /// has_bars: where standard error is a terminal that can move its cursor.
     explicit Progress(bool has_bars);
 
     bool has_bars() const { return has_bars_; }

@@ -7,8 +7,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "output-naming.hpp"
-#include "png-file.hpp"
+#include "descriptors.hpp"
 #include "signals.hpp"
 #include "text.hpp"
 
@@ -20,11 +19,12 @@ static std::system_error from_errno(const std::string &what)
 }
 
 Session::Session(const Arguments &arguments)
-    : arguments_(arguments), list_(arguments.addresses, arguments.list), output_(arguments),
+    : arguments_(arguments), jobs_(arguments.concurrency), list_(arguments.addresses, arguments.list), output_(arguments),
       progress_(!arguments.quiet && arguments.show == Show::nothing), downloader_(config())
 {
     if (arguments.journal)
         journal_.emplace(*arguments.journal);
+    limit_jobs();
     if (arguments.show != Show::nothing) {
         viewer_.emplace(arguments);
         decode_ = viewer_->decode_options();
@@ -40,10 +40,23 @@ Session::Session(const Arguments &arguments)
         downloader_.set_header(name, value);
 }
 
+// More would be connections that no descriptor is left for.
+void Session::limit_jobs()
+{
+    const std::uint32_t fit = jobs_that_fit();
+    if (fit >= jobs_)
+        return;
+    if (!arguments_.quiet)
+        progress_.say("imgdl: " + std::to_string(fit) + (fit == 1 ? " transfer" : " transfers") + " at a time, not " +
+                      std::to_string(jobs_) + ": this process may have no more descriptors (ulimit -n)");
+    jobs_ = fit;
+    downloader_.set_max_concurrent(jobs_);
+}
+
 imgdl::Config Session::config()
 {
     imgdl::Config config;
-    config.max_concurrent = arguments_.concurrency;
+    config.max_concurrent = jobs_;
     config.max_per_host = arguments_.per_host;
     config.executor = executor_;
     config.user_agent = arguments_.user_agent;
@@ -129,7 +142,7 @@ int Session::run()
 // As many are taken as can be running, and as many again, so that no place is empty; more would only be held here.
 void Session::take_addresses()
 {
-    while (!is_stopping_ && downloads_.size() < 2 * static_cast<std::size_t>(arguments_.concurrency)) {
+    while (!is_stopping_ && downloads_.size() < 2 * static_cast<std::size_t>(jobs_)) {
         if (signal_that_came())
             return stop();
         if (std::optional<Address> address = list_.next()) {
@@ -162,23 +175,49 @@ void Session::begin(Address address)
     if (!download.address.problem.empty()) {
         fail(download, "bad line", ExitCode::some_failed, download.address.problem);
         end(download);
-    } else if (journal_ && journal_->is_done(download.address.url)) {
-        download.ending = Ending::skipped;
-        end(download);
-    } else {
-        try {
-            download.token = downloader_.download(
-                request_for(download), [this, &download](const imgdl::Event &event) { on_event(download, event); });
-        } catch (const imgdl::Error &error) {
-            fail(download, error.name(), kind_of(error.code()), download.shown + ": " + error.what());
-            end(download);
+    } else if (!is_for_another(download)) {
+        start(download);
+    }
+}
+
+// With a journal an address is one file: what is done is left out, and what is on its way is waited for.
+bool Session::is_for_another(Download &download)
+{
+    if (!journal_)
+        return false;
+    try {
+        const std::string &url = download.address.url;
+        const SavedFile *const interrupted = journal_->interrupted(url);
+        if (!journal_->is_done(url) && interrupted && output_.holds(*interrupted))
+            journal_->note_done(url);
+        if (!journal_->is_done(url)) {
+            const auto [place, is_first] = waiting_.try_emplace(url);
+            if (!is_first)
+                place->second.push_back(download.number);
+            return !is_first;
         }
+        download.ending = Ending::skipped;
+    } catch (const std::system_error &error) {
+        fail_here(download, error);
+    }
+    end(download);
+    return true;
+}
+
+void Session::start(Download &download)
+{
+    try {
+        download.token = downloader_.download(
+            request_for(download), [this, &download](const imgdl::Event &event) { on_event(download, event); });
+    } catch (const imgdl::Error &error) {
+        fail_to_start(download, error);
+        end(download);
     }
 }
 
 void Session::wait_for_news()
 {
-    const bool wants_more = !is_stopping_ && downloads_.size() < 2 * static_cast<std::size_t>(arguments_.concurrency);
+    const bool wants_more = !is_stopping_ && downloads_.size() < 2 * static_cast<std::size_t>(jobs_);
     pollfd waiting[] = {{executor_.fd(), POLLIN, 0},
                         {is_stopping_ ? -1 : signal_descriptor(), POLLIN, 0},
                         {wants_more ? list_.descriptor() : -1, POLLIN, 0}};
@@ -195,130 +234,4 @@ void Session::stop()
 {
     is_stopping_ = true;
     downloader_.cancel_all();
-}
-
-// ---- One download
-
-void Session::on_event(Download &download, const imgdl::Event &event)
-{
-    has_news_ = true;
-    switch (event.kind()) {
-    case IMGDL_EVENT_RESPONSE:
-        download.cache_outcome = event.response().cache_outcome();
-        if (const auto value = event.response().header("Content-Disposition"))
-            download.disposition = std::string(*value);
-        break;
-    case IMGDL_EVENT_PROGRESS:
-        download.received = event.received();
-        download.expected = event.expected();
-        break;
-    case IMGDL_EVENT_PARTIAL:
-        download.image = event.image();
-        download.has_news = true;
-        break;
-    case IMGDL_EVENT_TERMINAL:
-        on_terminal(download, event);
-        break;
-    default:
-        break; // kinds that a newer library has
-    }
-}
-
-void Session::on_terminal(Download &download, const imgdl::Event &event)
-{
-    download.http_status = event.http_status();
-    download.content_type = event.content_type();
-    download.total_ns = event.metrics() ? event.metrics()->total_ns : 0;
-    if (event.code() == IMGDL_OK) {
-        save(download, event);
-    } else if (event.code() == IMGDL_ERROR_CANCELLED && is_stopping_) {
-        download.ending = Ending::cancelled;
-        download.class_name = imgdl_error_name(event.code());
-        download.message = std::string(event.message());
-    } else {
-        std::string class_name = imgdl_error_name(event.code());
-        if (event.code() == IMGDL_ERROR_INVALID_STATUS)
-            class_name += " " + std::to_string(event.http_status());
-        const bool is_whole = event.expected() >= 0 && event.received() == event.expected();
-        fail(download, class_name, kind_of(event.code(), is_whole), in_terms_of_options(std::string(event.message())));
-    }
-    end(download);
-}
-
-void Session::save(Download &download, const imgdl::Event &event)
-{
-    try {
-        const imgdl::Image image = event.image();
-        const imgdl::Data data = event.data();
-        if (image && !viewer_) { // what is drawn has the terminal's size
-            download.width = image.width();
-            download.height = image.height();
-        }
-        download.format = image.format();
-        imgdl::Bytes bytes = data.bytes();
-        std::string thumbnail;
-        if (arguments_.wants_thumbnails()) {
-            thumbnail = png_file(image);
-            bytes = imgdl::Bytes(thumbnail);
-        }
-        if (output_.is_wanted()) {
-            download.format = format_of(bytes);
-            const auto again = journal_ ? journal_->interrupted_name(download.address.url) : std::nullopt;
-            const std::string name = with_extension(download.name(), download.format);
-            download.path = output_.save(name, bytes, again, [&](const std::string &chosen) {
-                if (journal_)
-                    journal_->note_saving(download.address.url, chosen);
-            });
-        }
-        download.bytes = output_.is_wanted() ? static_cast<std::int64_t>(bytes.size()) : event.received();
-        if (viewer_) {
-            download.image = image;
-            download.has_news = true;
-        }
-        if (journal_)
-            journal_->note_done(download.address.url);
-        download.ending = Ending::done;
-    } catch (const std::system_error &error) {
-        fail_here(download, error);
-    } catch (const std::exception &error) {
-        fail(download, "not saved", ExitCode::machine, download.shown + ": " + error.what());
-    }
-}
-
-// Where nothing can be written any more, going on would only waste what is downloaded.
-void Session::fail_here(Download &download, const std::system_error &error)
-{
-    const int code = error.code().value();
-    if (code == EPIPE)
-        is_pipe_broken_ = true;
-    fail(download, "not saved", ExitCode::machine, download.shown + ": " + error.what());
-    if (code == ENOSPC || code == EDQUOT || code == EROFS || code == EIO || code == EPIPE)
-        stop();
-}
-
-void Session::fail(Download &download, const std::string &class_name, ExitCode kind, const std::string &message)
-{
-    download.ending = Ending::failed;
-    download.failure = kind;
-    download.class_name = class_name;
-    download.message = message;
-    if (!journal_ || kind == ExitCode::machine || !download.address.problem.empty())
-        return;
-    try {
-        journal_->note_failed(download.address.url, class_name, download.shown);
-    } catch (const std::system_error &error) {
-        progress_.say("imgdl: " + std::string(error.what()));
-    }
-}
-
-// Drawn pictures come in the order of their addresses; everything else is reported as it ends.
-void Session::end(Download &download)
-{
-    download.has_ended = true;
-    running_--;
-    has_news_ = true;
-    if (viewer_)
-        return;
-    report(download);
-    downloads_.erase(download.number);
 }

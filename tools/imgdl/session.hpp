@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <unordered_map>
+#include <vector>
 
 #include "address-list.hpp"
 #include "arguments.hpp"
@@ -32,10 +34,13 @@ class Session {
     static constexpr std::chrono::milliseconds redraw_interval{100};
     using Downloads = std::map<std::uint64_t, std::unique_ptr<Download>>;
 
+    void limit_jobs();
     imgdl::Config config();
     imgdl::Request request_for(const Download &download) const;
     void take_addresses();
     void begin(Address address);
+    bool is_for_another(Download &download);
+    void start(Download &download);
     void wait_for_news();
     void stop();
 
@@ -44,7 +49,9 @@ class Session {
     void save(Download &download, const imgdl::Event &event);
     void fail(Download &download, const std::string &class_name, ExitCode kind, const std::string &message);
     void fail_here(Download &download, const std::system_error &error);
+    void fail_to_start(Download &download, const imgdl::Error &error);
     void end(Download &download);
+    void end_with(const Download &first, const std::vector<std::uint64_t> &others);
 
     void report(const Download &download);
     void draw_pictures();
@@ -52,6 +59,7 @@ class Session {
     void write_line(const std::string &line);
 
     const Arguments &arguments_;
+    std::uint32_t jobs_; // at a time
     AddressList list_;
     Output output_;
     std::optional<Journal> journal_;
@@ -60,6 +68,7 @@ class Session {
     Progress progress_;
     Summary summary_;
 
+    std::unordered_map<std::string, std::vector<std::uint64_t>> waiting_; // for the end of the same address, with a journal
     Downloads downloads_; // that have not been reported, by their numbers
     std::uint64_t taken_ = 0;
     std::uint64_t running_ = 0;

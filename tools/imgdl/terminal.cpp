@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "signals.hpp"
 
 static std::string environment(const char *name)
 {
@@ -36,11 +39,18 @@ TerminalSize terminal_size(int descriptor)
 
 namespace {
 
-// The terminal without echo and without waiting for a line, for as long as this lives. Signals come as ever.
+// The terminal without echo and without waiting for a line, for as long as this lives. Signals come as ever, but for Ctrl-Z,
+// which waits for the end of this: the shell would have a terminal without echo.
 class Unechoed {
   public:
     explicit Unechoed(int descriptor) : descriptor_(descriptor), is_set_(tcgetattr(descriptor, &before_) == 0)
     {
+        sigset_t stop;
+        sigemptyset(&stop);
+        sigaddset(&stop, SIGTSTP);
+        pthread_sigmask(SIG_BLOCK, &stop, &mask_before_);
+        if (is_set_)
+            restore_terminal_at_signals(descriptor, before_);
         termios settings = before_;
         settings.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
         settings.c_cc[VMIN] = 0;
@@ -53,12 +63,15 @@ class Unechoed {
     {
         if (is_set_)
             tcsetattr(descriptor_, TCSADRAIN, &before_);
+        leave_terminal_at_signals();
+        pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     }
     bool is_set() const { return is_set_; }
 
   private:
     int descriptor_;
     termios before_ = {};
+    sigset_t mask_before_ = {};
     bool is_set_;
 };
 
@@ -124,10 +137,18 @@ static bool has_24_bit_colours()
            terminal.find("kitty") != std::string::npos || terminal.find("ghostty") != std::string::npos;
 }
 
+bool terminal_obeys()
+{
+    const std::string terminal = environment("TERM");
+    return !terminal.empty() && terminal != "dumb";
+}
+
 Show choose_show(Show asked, std::optional<Colour> &background)
 {
     if (asked != Show::automatic)
         return asked;
+    if (isatty(STDOUT_FILENO) && !terminal_obeys())
+        throw UsageError("--show: this terminal draws nothing, as TERM has it; --show=blocks draws all the same");
     const Show blocks = has_24_bit_colours() ? Show::blocks : Show::blocks_of_256;
     // What runs between us and the terminal passes no graphics on.
     const bool is_between = !environment("TMUX").empty() || !environment("STY").empty();

@@ -1,7 +1,12 @@
 #include "text.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cwchar>
+#include <iterator>
+#include <utility>
+
+#include <strings.h>
 
 Character first_character(std::string_view text)
 {
@@ -25,8 +30,15 @@ Character first_character(std::string_view text)
 
 bool is_control(char32_t value)
 {
-    return value < 0x20 || (value >= 0x7F && value < 0xA0) || value == 0x061C || value == 0x200E || value == 0x200F ||
-           (value >= 0x2028 && value <= 0x202E) || (value >= 0x2066 && value <= 0x2069) || value == 0xFEFF;
+    // Unicode 16: the general categories Cc, Zl and Zp, Cf but for the signs that are drawn, and Default_Ignorable_Code_Point.
+    // A braille cell without dots is as blank.
+    static constexpr std::pair<char32_t, char32_t> ranges[] = {
+        {0x00, 0x1F}, {0x7F, 0x9F}, {0xAD, 0xAD}, {0x034F, 0x034F}, {0x061C, 0x061C}, {0x115F, 0x1160}, {0x17B4, 0x17B5},
+        {0x180B, 0x180F}, {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F}, {0x2800, 0x2800}, {0x3164, 0x3164},
+        {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3},
+        {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+    return std::any_of(std::begin(ranges), std::end(ranges),
+                       [value](const auto &range) { return value >= range.first && value <= range.second; });
 }
 
 std::string printable(std::string_view text)
@@ -48,24 +60,48 @@ std::string printable(std::string_view text)
     return result;
 }
 
+// Where the authority of an http or https address may begin: whoever reads it may take a backslash for a slash, and any
+// number of either for two. npos where there is none.
+static std::size_t authority_of(std::string_view url)
+{
+    const std::size_t colon = std::min(url.find(':'), url.size());
+    const auto is = [&](std::string_view scheme) {
+        return colon == scheme.size() && strncasecmp(url.data(), scheme.data(), colon) == 0;
+    };
+    if (is("http") || is("https"))
+        return std::min(url.find_first_not_of("/\\", colon + 1), url.size());
+    return url.compare(colon, 3, "://") == 0 ? colon + 3 : url.npos;
+}
+
+std::string address_without_user(std::string_view url)
+{
+    const std::size_t authority = authority_of(url);
+    if (authority == url.npos)
+        return std::string(url);
+    const std::size_t end = std::min(url.find_first_of("/\\?#", authority), url.size());
+    const std::size_t at = url.substr(0, end).rfind('@');
+    std::string result(url);
+    return at == url.npos || at < authority ? result : result.erase(authority, at + 1 - authority);
+}
+
+std::string shown_nonsense(std::string_view text)
+{
+    const std::string_view rest = text.substr(text.rfind('@') + 1);
+    const std::string shown = cut_to(printable(rest.substr(0, rest.find_first_of("?#"))), 60);
+    return shown.empty() && !text.empty() ? "…" : shown;
+}
+
 std::string shown_address(std::string_view url, bool is_whole)
 {
-    url = url.substr(0, url.find('#'));
-    const std::size_t question = url.find('?');
-    std::string_view query = question == url.npos ? std::string_view() : url.substr(question + 1);
-    std::string shown(url.substr(0, question));
-    const std::size_t scheme = shown.find("://");
-    // data: URLs and the like are their own content; "http:/user:password@host" is no address, and a secret all the same.
-    if (scheme == shown.npos)
-        return cut_to(printable(shown.substr(shown.rfind('@') + 1)), 60);
-    const std::size_t authority = scheme + 3;
-    const std::size_t path = shown.find_first_of("/\\", authority);
-    const std::size_t at = std::string_view(shown).substr(0, path).rfind('@');
-    if (at != shown.npos && at >= authority)
-        shown.erase(authority, at + 1 - authority);
-    if (is_whole && question != url.npos)
-        return printable(shown + std::string(url.substr(question)));
-    for (char separator = '?'; question != url.npos; separator = '&') {
+    if (authority_of(url) == url.npos) // data: URLs and the like are their own content
+        return shown_nonsense(url);
+    const std::string bare = address_without_user(url.substr(0, url.find('#')));
+    const std::size_t question = bare.find('?');
+    if (is_whole || question == bare.npos)
+        return printable(bare);
+    std::string_view query = std::string_view(bare).substr(question + 1);
+    std::string shown(bare, 0, question);
+    for (char separator = '?';; separator = '&') {
         const std::string_view item = query.substr(0, query.find('&'));
         shown += separator;
         // An item without a value may be a secret as a whole.
@@ -130,14 +166,19 @@ std::string json_string(std::string_view text)
     std::string result = "\"";
     while (!text.empty()) {
         const Character character = first_character(text);
-        char escape[8];
+        char escape[16];
         if (!character.is_valid) {
             result += "\xEF\xBF\xBD";
         } else if (character.value == '"' || character.value == '\\') {
             result += '\\';
             result += static_cast<char>(character.value);
-        } else if (is_control(character.value)) { // all of them lie below U+10000
-            std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(character.value));
+        } else if (is_control(character.value)) {
+            // What lies above U+FFFF is two of UTF-16.
+            const unsigned above = static_cast<unsigned>(character.value) - 0x10000u;
+            if (character.value < 0x10000)
+                std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(character.value));
+            else
+                std::snprintf(escape, sizeof escape, "\\u%04x\\u%04x", 0xD800u + (above >> 10), 0xDC00u + (above & 0x3FFu));
             result += escape;
         } else {
             result += text.substr(0, character.length);

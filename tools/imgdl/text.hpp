@@ -7,12 +7,17 @@
 #include <string_view>
 
 /// What a terminal would obey, and what is no UTF-8, as escapes such as \x1b and \u202e: nothing from a server or a
-/// list can move the cursor, change a title or turn the direction of text around.
+/// list can move the cursor, change a title, turn the direction of text around or hide in it.
 std::string printable(std::string_view text);
 
 /// An address without user, password and fragment, and, unless it is shown whole, with … for the values of its query, as in
 /// the library's messages.
 std::string shown_address(std::string_view url, bool is_whole = false);
+/// What is no address, as far as it can be shown: where it does not parse nobody knows where a password ends, and nothing
+/// before the last @ is shown, or after a ?.
+std::string shown_nonsense(std::string_view text);
+/// An address without user and password, which a name of a file must not have either.
+std::string address_without_user(std::string_view url);
 
 /// The columns that printable text takes.
 std::size_t columns_of(std::string_view text);
@@ -32,7 +37,7 @@ struct Character {
     bool is_valid;
 };
 Character first_character(std::string_view text);
-/// Control characters, and those that change the direction of text or end its line.
+/// Control characters, those that change the direction of text or end its line, and those that nobody sees.
 bool is_control(char32_t character);
 
 #endif

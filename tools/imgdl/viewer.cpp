@@ -6,6 +6,7 @@
 #include "half-blocks.hpp"
 #include "kitty.hpp"
 #include "output.hpp"
+#include "signals.hpp"
 #include "terminal.hpp"
 
 Viewer::Viewer(const Arguments &arguments)
@@ -14,6 +15,7 @@ Viewer::Viewer(const Arguments &arguments)
       number_(static_cast<std::uint32_t>(getpid()) << 8)
 {
     show_ = choose_show(arguments.show, background_);
+    end_drawing_at_signals();
 }
 
 imgdl::DecodeOptions Viewer::decode_options() const

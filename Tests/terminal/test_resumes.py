@@ -1,0 +1,133 @@
+"""Runs that go on where another one was killed, among files that are somebody else's."""
+import fcntl
+import json
+import os
+import unittest
+
+from program import ProgramTests
+
+
+class ResumeTests(ProgramTests):
+    def setUp(self):
+        super().setUp()
+        self.url = self.origin.picture("alpha.png")
+        (self.folder / "list").write_text(self.url)
+
+    def run_list(self, **options):
+        return self.run_program("--journal", "journal", "-i", "list", "-o", options.pop("output", "out"), **options)
+
+    def forget_done(self):
+        """As if the run had been killed before it wrote its last line."""
+        lines = self.read("journal").splitlines(keepends=True)
+        self.assertTrue(lines[-1].startswith(b"done "), lines)
+        (self.folder / "journal").write_bytes(b"".join(lines[:-1]))
+
+    def requests(self):
+        return len(self.origin.requests("/pictures/alpha.png"))
+
+    def test_what_is_in_place_is_not_downloaded_again(self):
+        self.run_list()
+        self.forget_done()
+        inode = (self.folder / "out/alpha.png").stat().st_ino
+        _, errors = self.run_list()
+        self.assertIn("1 done before", errors)
+        self.assertEqual(self.requests(), 1)
+        self.assertEqual((self.folder / "out/alpha.png").stat().st_ino, inode)
+        self.run_list()
+        self.assertEqual(self.requests(), 1)
+
+    def test_a_file_that_another_program_put_there_is_left_alone(self):
+        def replaced(path):
+            path.unlink()
+            path.write_bytes(b"mine")
+
+        def written_over(path):
+            # The very file, with what its owner has made of it since; it is as long as it was.
+            path.write_bytes(b"m" * path.stat().st_size)
+
+        def renamed_over(path):
+            other = path.with_name("other")
+            other.write_bytes(b"mine")
+            other.rename(path)
+
+        def linked(path):
+            path.unlink()
+            path.with_name("other").write_bytes(b"mine")
+            path.symlink_to("other")
+
+        for change in (replaced, written_over, renamed_over, linked):
+            with self.subTest(change.__name__):
+                self.run_list(output=change.__name__)
+                self.forget_done()
+                path = self.folder / change.__name__ / "alpha.png"
+                change(path)
+                mine = path.read_bytes()
+                self.assertNotEqual(mine, self.origin.bytes("alpha.png"))
+                self.run_list(output=change.__name__)
+                self.assertEqual(path.read_bytes(), mine)
+                self.assertEqual(self.read(f"{change.__name__}/alpha-1.png"), self.origin.bytes("alpha.png"))
+                (self.folder / "journal").unlink()
+
+    def test_a_number_that_is_used_again_makes_no_file_ours(self):
+        # A draft that is gone leaves its number to the next file: all of the line but the time is right.
+        self.run_list()
+        self.forget_done()
+        path = self.folder / "out/alpha.png"
+        status = path.stat()
+        path.write_bytes(b"m" * status.st_size)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+        self.assertEqual(path.stat().st_ino, status.st_ino)
+        self.run_list()
+        self.assertEqual(path.read_bytes(), b"m" * status.st_size)
+
+    def test_the_same_name_in_another_folder_is_another_file(self):
+        self.run_list()
+        self.forget_done()
+        other = self.folder / "other"
+        other.mkdir()
+        os.link(self.folder / "out/alpha.png", other / "alpha.png")
+        inode = (other / "alpha.png").stat().st_ino
+        self.run_list(output="other")
+        self.assertEqual(self.files("other"), ["alpha-1.png", "alpha.png"])
+        self.assertEqual((other / "alpha.png").stat().st_ino, inode)
+
+    def test_a_journal_of_names_alone_is_not_believed(self):
+        self.run_list()
+        key = self.read("journal").split()[3].decode()
+        (self.folder / "journal").write_text(f"imgdl-journal 1\nsave {key} alpha.png\n")
+        (self.folder / "out/alpha.png").write_text("mine")
+        self.run_list()
+        self.assertEqual(self.read("out/alpha.png"), b"mine")
+        self.assertEqual(self.files("out"), ["alpha-1.png", "alpha.png"])
+
+    def test_an_address_that_stands_twice_in_a_list_is_one_file(self):
+        missing = self.origin.url("/status/404")
+        (self.folder / "list").write_text("\n".join([self.url, missing, self.url, missing, self.url]))
+        output, _ = self.run_program("--json", "--journal", "journal", "-i", "list", "-o", "out", status=5)
+        lines = sorted((json.loads(line) for line in output.splitlines()), key=lambda line: line["number"])
+        self.assertEqual([line["result"] for line in lines], ["done", "failed", "skipped", "failed", "skipped"])
+        self.assertEqual(lines[1]["error"], lines[3]["error"])
+        self.assertEqual(self.files("out"), ["alpha.png"])
+        self.assertEqual(self.requests(), 1)
+
+    def test_a_journal_that_cannot_be_written_is_seen_before_the_first_download(self):
+        for journal in ("/proc/journal", "none/journal", "/dev/null"):
+            _, errors = self.run_program("--journal", journal, "-i", "list", "-o", "out", status=3)
+            self.assertIn(f"imgdl: {journal}", errors)
+        self.assertEqual(self.requests(), 0)
+
+    def test_what_a_killed_run_left_is_taken_away_and_nothing_else(self):
+        out = self.folder / "out"
+        out.mkdir()
+        for name in (".imgdl-4194303-0", ".imgdl-4194303-1", ".imgdl-4194303", ".imgdl-4194303-0.png", ".imgdl-x-0"):
+            (out / name).write_text("half")
+        (out / ".imgdl-4194303-2").symlink_to(".imgdl-4194303")
+        with open(out / ".imgdl-4194303-1") as held:  # of a run that goes on
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.run_list()
+        self.assertEqual(self.files("out"), [
+            ".imgdl-4194303", ".imgdl-4194303-0.png", ".imgdl-4194303-1", ".imgdl-4194303-2", ".imgdl-x-0", "alpha.png"])
+
+
+if __name__ == "__main__":
+    unittest.main()
