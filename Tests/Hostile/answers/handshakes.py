@@ -37,6 +37,18 @@ for name, data in {
     handshake(f"tls-{name}", data, LOST)
     handshake(f"tls-{name}-silence", data, (*LOST, "CONNECT_TIMEOUT", "IDLE_TIMEOUT"), end="hold",
         options={"connect_timeout_ms": 1500})
+
+
+def server_hello(version, cipher):
+    body = struct.pack(">H", version) + bytes(range(32)) + b"\0" + struct.pack(">HB", cipher, 0) + b"\0\5\xff\1\0\1\0"
+    return record(22, b"\2\0" + struct.pack(">H", len(body)) + body)
+
+
+# The oldest version that is spoken waits for what comes behind the hello; what is older ends there.
+for version, name in ((0x0301, "1-0"), (0x0302, "1-1")):
+    handshake(f"tls-version-{name}", server_hello(version, 0xC013), "TLS_FAILED", end="hold", options={"connect_timeout_ms": 1500},
+        says="TLS 1.2 and 1.3")
+handshake("tls-version-1-2", server_hello(0x0303, 0xC02F), "CONNECT_TIMEOUT", end="hold", options={"connect_timeout_ms": 1500})
 handshake("tls-reset", b"", LOST, end="reset")
 handshake("tls-flood-of-warnings", lambda: (alert(1, 100) * 5000 for _ in range(ENDLESS)), (FLOOD, *LOST), is_flood=True)
 handshake("tls-flood-of-hellos", lambda: (record(22, b"\0\0\0\0") * 5000 for _ in range(ENDLESS)), (FLOOD, *LOST), is_flood=True)
