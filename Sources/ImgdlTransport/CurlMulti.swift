@@ -22,6 +22,9 @@ final class CurlMulti {
     private var usedSockets: [UInt64: Int32] = [:]
     /// The others, in the order in which they were opened. Those of HTTP/2 are among them.
     private var unusedSockets: [Int32] = []
+    /// Easy handles whose connection to one address has failed in this turn of curl's.
+    private var refused: [UnsafeMutableRawPointer] = []
+    private var isActing = false
     private let watch: TurnWatch
     private var users = SocketUsers()
     /// Connections that were shut down since they kept curl busy, and are to be told of.
@@ -33,6 +36,8 @@ final class CurlMulti {
     private struct Socket {
         /// Its connection's name, once that has been used.
         var connection: UInt64?
+        /// The easy handle that it was opened for.
+        var opener: UnsafeMutableRawPointer?
     }
 
     struct Flood {
@@ -112,23 +117,19 @@ final class CurlMulti {
 
     // MARK: Sockets of connections
 
-    /// Has the connections that the handle opens known, and closed on exec.
+    /// Has the ends of the connections that the handle opens known.
     func installSockets(on handle: EasyHandle) {
-        handle.setSockets(
-            Unmanaged.passUnretained(self).toOpaque(),
-            open: { context, purpose, address in
-                CurlMulti.with(context) { $0.noteSocket(ccurl_open_socket(purpose, address)) }
-            },
-            close: { context, socket in
-                CurlMulti.with(context) { $0.close(socket) }
-                return 0
-            })
+        handle.setCloseSocket(Unmanaged.passUnretained(self).toOpaque()) { context, socket in
+            CurlMulti.with(context) { $0.close(socket) }
+            return 0
+        }
     }
 
-    func noteSocket(_ socket: curl_socket_t) -> curl_socket_t {
+    /// `opener`: the easy handle that it is for.
+    func noteSocket(_ socket: curl_socket_t, for opener: UnsafeMutableRawPointer?) -> curl_socket_t {
         guard socket != CURL_SOCKET_BAD else { return socket }
         while sockets.count <= Int(socket) { sockets.append(nil) }
-        sockets[Int(socket)] = Socket()
+        sockets[Int(socket)] = Socket(opener: opener)
         unusedSockets.append(socket)
         users.open(socket)
         watch.opened(socket)
@@ -164,6 +165,7 @@ final class CurlMulti {
                 usedSockets[connection] = nil
             } else if let place = unusedSockets.lastIndex(of: socket) {
                 unusedSockets.remove(at: place)
+                if isActing, let opener = sockets[Int(socket)]?.opener { refused.append(opener) }
             }
             sockets[Int(socket)] = nil
         }
@@ -182,9 +184,19 @@ final class CurlMulti {
         noteUse()
         hasNewcomers = false
         var running: Int32 = 0
+        isActing = true
         let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
+        isActing = false
+        if !refused.isEmpty { tryNextAddresses() }
         if ccurl_take_goodbye() { hasReadGoodbye = true }
         for stop in stopped { note(stop) }
+    }
+
+    /// libcurl 7.88 goes on to a server's next address when it looks at the transfer again, and neither watches anything nor
+    /// sets a timer for it. A transfer that is over is left alone.
+    private func tryNextAddresses() {
+        for easy in refused { EasyHandle.flush(easy) }
+        refused.removeAll(keepingCapacity: true)
     }
 
     private func note(_ stop: TurnWatch.Stop) {

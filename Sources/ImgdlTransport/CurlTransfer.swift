@@ -173,10 +173,8 @@ final class CurlTransfer: LingeringStream {
                     return CURL_PREREQFUNC_ABORT
                 }
             })
-        if addressGuard != nil {
-            handle.setOpenSocket { context, purpose, address in
-                CurlTransfer.with(context) { $0.openSocket(purpose, address!) }
-            }
+        handle.setOpenSocket { context, purpose, address in
+            CurlTransfer.with(context) { $0.openSocket(purpose, address!) }
         }
         if request.body?.isEmpty == false {
             handle.setProgress { context, _, _, _, sent in
@@ -775,7 +773,7 @@ final class CurlTransfer: LingeringStream {
 
     private func openSocket(_ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         guard allows(address), let lane else { return CURL_SOCKET_BAD }
-        return lane.multi.noteSocket(ccurl_open_socket(purpose, address))
+        return lane.multi.noteSocket(ccurl_open_socket(purpose, address), for: handle?.easy)
     }
 
     private func allows(_ address: UnsafePointer<curl_sockaddr>) -> Bool {

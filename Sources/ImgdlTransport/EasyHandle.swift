@@ -148,13 +148,11 @@ final class EasyHandle {
 
     private var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-    func setSockets(
-        _ context: UnsafeMutableRawPointer, open: curl_opensocket_callback, close: curl_closesocket_callback
-    ) {
-        note(ccurl_set_sockets(easy, context, open, close))
+    func setCloseSocket(_ context: UnsafeMutableRawPointer, _ close: curl_closesocket_callback) {
+        note(ccurl_set_close_socket(easy, context, close))
     }
 
-    /// In place of the one before, with this handle for its context.
+    /// With this handle's context.
     func setOpenSocket(_ open: curl_opensocket_callback) { note(ccurl_set_open_socket(easy, context, open)) }
 
     func setProgress(_ progress: curl_xferinfo_callback) {
@@ -194,7 +192,10 @@ final class EasyHandle {
 
     /// Sends what curl has to say for this stream and has buffered for its connection (the other half of the
     /// work-around), and lets a paused transfer go on: the callback for the body may be called.
-    func flush() {
+    func flush() { Self.flush(easy) }
+
+    /// Has curl look at the transfer at once.
+    static func flush(_ easy: UnsafeMutableRawPointer) {
         curl_easy_pause(easy, CURLPAUSE_RECV)
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }

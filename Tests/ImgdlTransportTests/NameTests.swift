@@ -77,6 +77,26 @@ final class NameTests: TransportTestCase {
         XCTAssertEqual(try fetchSucceeding(named("both.example")).text, "a")
     }
 
+    /// One after the other, also where each refuses at once and its socket's number comes back: libcurl 7.88 does not tell of
+    /// a socket whose number it has told of before in the same turn.
+    func testEachAddressIsTried() throws {
+        for count in 2...5 {
+            let dead = (2...count).map { "127.0.0.\($0)" }
+            resolver.immediate = .success(dead + ["127.0.0.1"])
+            let start = loop.now
+            XCTAssertEqual(try fetchSucceeding(named("many\(count).example")).text, "a", "behind \(dead)")
+            XCTAssertLessThan(loop.now.nanoseconds - start.nanoseconds, 3_000_000_000, "behind \(dead)")
+        }
+    }
+
+    func testNobodyListensAtAnyOfManyAddresses() throws {
+        resolver.immediate = .success((2...5).map { "127.0.0.\($0)" })
+        let start = loop.now
+        let id = try self.start(named("dead.example"))
+        XCTAssertEqual(record(of: id).failure?.code, .connectFailed)
+        XCTAssertLessThan(loop.now.nanoseconds - start.nanoseconds, 3_000_000_000)
+    }
+
     /// The proxy's name is looked up as any other, so that one that is never answered holds up nobody; the server's is the
     /// proxy's to look up.
     func testTheProxysNameComesFromTheResolver() throws {

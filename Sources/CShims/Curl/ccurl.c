@@ -83,12 +83,9 @@ CURLcode ccurl_set_open_socket(CURL *easy, void *context, curl_opensocket_callba
     return code;
 }
 
-CURLcode ccurl_set_sockets(CURL *easy, void *context, curl_opensocket_callback open_socket,
-                           curl_closesocket_callback close_socket)
+CURLcode ccurl_set_close_socket(CURL *easy, void *context, curl_closesocket_callback close_socket)
 {
-    CURLcode code = ccurl_set_open_socket(easy, context, open_socket);
-    if (!code)
-        code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
     if (!code)
         code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     return code;

@@ -33,9 +33,8 @@ CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body
                              curl_prereq_callback connected);
 /* Has `open_socket` asked for each socket. */
 CURLcode ccurl_set_open_socket(CURL *easy, void *context, curl_opensocket_callback open_socket);
-/* Has `close_socket` asked, too, with the same context: until the last connection is closed that was opened with it. */
-CURLcode ccurl_set_sockets(CURL *easy, void *context, curl_opensocket_callback open_socket,
-                           curl_closesocket_callback close_socket);
+/* Has `close_socket` called: until the last connection is closed that was opened with it. */
+CURLcode ccurl_set_close_socket(CURL *easy, void *context, curl_closesocket_callback close_socket);
 /* A socket that closes on exec. */
 curl_socket_t ccurl_open_socket(curlsocktype purpose, struct curl_sockaddr *address);
 /* The address without port and family: 4 or 16 bytes, 0 for another family. */
