@@ -17,7 +17,8 @@ use crate::hooks::Hooks;
 use crate::options::{common_options, write_common, CCommon, Common, Retry};
 
 /// The order among waiting requests of one priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Order {
     /// First come, first served.
     #[default]

@@ -24,7 +24,8 @@ use crate::stream::ImageStream;
 use crate::token::Token;
 
 /// What a shutdown does with accepted downloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Shutdown {
     /// They run to their end.
     Finish,

@@ -22,7 +22,7 @@ use crate::hooks::Hooks;
 /// let patient = Retry::times(5).first_wait(Duration::from_secs(1)).longest_wait(Duration::from_secs(30));
 /// assert_ne!(patient, Retry::never());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Retry {
     count: u32,
     first_wait: Duration,
@@ -37,8 +37,8 @@ impl Retry {
 
     /// At most so often.
     pub fn times(count: u32) -> Retry {
-        // 0 would be the default.
-        let count = if count == 0 { sys::IMGDL_RETRY_NONE } else { count };
+        // 0 would be the default, and the largest number none at all: one less is as good as for ever.
+        let count = if count == 0 { sys::IMGDL_RETRY_NONE } else { count.min(sys::IMGDL_RETRY_NONE - 1) };
         Retry { count, first_wait: Duration::ZERO, longest_wait: Duration::ZERO }
     }
 

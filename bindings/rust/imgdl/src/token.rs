@@ -106,11 +106,15 @@ impl Token {
         self.panics.error()
     }
 
-    /// How it ended; None before that.
+    /// How it ended; None before that. A download may end with any code, also with
+    /// [`Code::NOT_READY`](crate::Code::NOT_READY), where a hook or a loader says so.
     pub fn result(&self) -> Option<Result<Download>> {
-        match self.read_result() {
-            Err(error) if error.code() == crate::Code::NOT_READY => None,
-            result => Some(result),
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_result_init) };
+        // SAFETY: a living handle, an initialised struct.
+        match unsafe { sys::imgdl_token_result(self.raw.as_ptr(), &mut raw) } {
+            sys::IMGDL_ERROR_NOT_READY => None,
+            status => Some(check(status).and_then(|()| self.outcome_of(&raw))),
         }
     }
 
@@ -119,9 +123,13 @@ impl Token {
         let mut raw = unsafe { filled(sys::imgdl_result_init) };
         // SAFETY: a living handle, an initialised struct.
         check(unsafe { sys::imgdl_token_result(self.raw.as_ptr(), &mut raw) })?;
+        self.outcome_of(&raw)
+    }
+
+    fn outcome_of(&self, raw: &sys::imgdl_result) -> Result<Download> {
         self.panicked()?;
         // SAFETY: "Everything in it is borrowed from the token": of which `self` is a reference.
-        unsafe { End::of_result(&raw).outcome(raw.response.as_ref().map(|response| Response::copy(response))) }
+        unsafe { End::of_result(raw).outcome(raw.response.as_ref().map(|response| Response::copy(response))) }
     }
 
     /// Where the time went so far; None while it waits.

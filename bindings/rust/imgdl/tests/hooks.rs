@@ -243,3 +243,19 @@ fn closures_live_as_long_as_somebody_may_ask_them() {
     assert_eq!(drops.count(), 2);
     assert_eq!(Hooks::builder().build().unwrap_err().code(), Code::INVALID_ARGUMENT);
 }
+
+#[test]
+fn whatever_code_a_download_ends_with_its_token_tells_it() {
+    let origin = Origin::start();
+    let downloader = Downloader::new().unwrap();
+    for code in [Code::NOT_READY, Code::WAIT_TIMEOUT, Code::WOULD_DEADLOCK, Code::INTERNAL, Code::CANCELLED] {
+        let hooks = Hooks::builder()
+            .modify_request(move |_, next| drop(next.refuse_with(code, "for this reason")))
+            .build()
+            .unwrap();
+        let request = Request::new(origin.url("/pictures/opaque.png")).hooks(&hooks);
+        let token = downloader.download(request).unwrap();
+        let _ = token.wait();
+        assert_eq!(token.result().expect("it has ended").unwrap_err().code(), code);
+    }
+}

@@ -35,6 +35,9 @@ fn what_may_pass_is_tried_again() {
     assert_eq!(fails(&downloader, flaky("c").retry(retry(1))).http_status(), 503);
     assert_eq!(fails(&downloader, flaky("d").method("POST")).http_status(), 503);
     assert_eq!(Retry::times(0), Retry::never());
+    // For ever, and not never.
+    assert_ne!(Retry::times(u32::MAX), Retry::never());
+    assert_eq!(get(&downloader, flaky("e").retry(retry(u32::MAX))).unwrap().metrics.unwrap().retry_count, 2);
 }
 
 #[test]
