@@ -90,6 +90,9 @@ class InstallTests(unittest.TestCase):
         """Everything below that is no folder."""
         return {os.path.relpath(os.path.join(at, name), top) for at, _, names in os.walk(top) for name in names}
 
+    def folders(self, top):
+        return {os.path.relpath(os.path.join(at, name), top) for at, names, _ in os.walk(top) for name in names}
+
     def write(self, name, text):
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as file:
@@ -109,7 +112,7 @@ class InstallTests(unittest.TestCase):
         expected = {f"share/man/man3/{line.split()[0]}" for line in pages if line}
         expected |= {"include/imgdl.h", "lib/libimgdl.so", f"lib/libimgdl.so.{MAJOR}", f"lib/libimgdl.so.{VERSION}",
                      "lib/pkgconfig/imgdl.pc", "lib/cmake/imgdl/imgdl-config.cmake",
-                     "lib/cmake/imgdl/imgdl-config-version.cmake", "include/imgdl.hpp", "bin/imgdl",
+                     "lib/cmake/imgdl/imgdl-config-version.cmake", "include/imgdl.hpp", "bin/imgdl", "share/imgdl/installed-folders",
                      "share/man/man1/imgdl.1", "share/bash-completion/completions/imgdl",
                      "share/zsh/site-functions/_imgdl"}
         self.assertEqual(self.files(self.installed), expected)
@@ -147,6 +150,19 @@ class InstallTests(unittest.TestCase):
         self.make("uninstall", f"PREFIX={self.prefix}")
         self.assertEqual(self.files(self.prefix), kept)
 
+    def test_uninstall_leaves_no_folder_that_install_made(self):
+        self.install()
+        self.install()  # the second time all of them are there
+        self.make("uninstall", f"PREFIX={self.prefix}")
+        self.assertFalse(os.path.exists(self.prefix))
+        # Empty ones that were there before are somebody else's.
+        before = {"lib", "lib/pkgconfig", "bin", "share", "share/man"}
+        for name in before:
+            os.makedirs(os.path.join(self.prefix, name), exist_ok=True)
+        self.install()
+        self.make("uninstall", f"PREFIX={self.prefix}")
+        self.assertEqual((self.files(self.prefix), self.folders(self.prefix)), (set(), before))
+
     def test_over_an_older_version(self):
         library = os.path.join(self.prefix, "lib")
         os.makedirs(library)
@@ -181,9 +197,9 @@ class InstallTests(unittest.TestCase):
                     self.assertNotIn(staged.encode(), file.read(), name)
         with open(os.path.join(staged, "usr/lib/multiarch/pkgconfig/imgdl.pc"), encoding="utf-8") as file:
             text = file.read()
-        self.assertIn("prefix=/usr\nlibdir=/usr/lib/multiarch\nincludedir=/usr/include\n", text)
+        self.assertIn("prefix=/usr\nlibdir=${prefix}/lib/multiarch\nincludedir=${prefix}/include\n", text)
         self.make("uninstall", "PREFIX=/usr", "LIBDIR=/usr/lib/multiarch", f"DESTDIR={staged}")
-        self.assertEqual(self.files(staged), set())
+        self.assertEqual((self.files(staged), self.folders(staged)), (set(), set()))
 
     def test_it_says_what_the_linker_needs(self):
         self.assertIn(f"{self.prefix}/lib is not where programs look for libraries", self.install())
@@ -242,6 +258,16 @@ class InstallTests(unittest.TestCase):
                     built += 1
         self.assertGreaterEqual(built, 7)
 
+    def test_pkg_config_follows_a_tree_that_was_moved(self):
+        moved = os.path.join(self.folder, "moved")
+        shutil.copytree(self.installed, moved, symlinks=True)
+        done = run("pkg-config", "--define-prefix", "--cflags", "--libs", "imgdl",
+                   environment={"PKG_CONFIG_PATH": f"{moved}/lib/pkgconfig"})
+        said = done.stdout.replace("\\", "")
+        self.assertIn(f"-I{moved}/include", said)
+        self.assertIn(f"-L{moved}/lib", said)
+        self.assertNotIn(self.installed, said)
+
     def test_a_project_with_cmake_wherever_the_tree_is_moved(self):
         moved = os.path.join(self.folder, "moved here")
         shutil.copytree(self.installed, moved, symlinks=True)
@@ -278,6 +304,28 @@ class InstallTests(unittest.TestCase):
                        f"-DCMAKE_PREFIX_PATH={self.installed}")
             self.assertNotEqual(done.returncode, 0, wanted)
             self.assertRegex(done.stdout, "not\\s+(accepted|compatible)|requested version")
+
+    def test_cmake_takes_ranges_and_components_as_cmake_documents_them(self):
+        major, minor, patch = map(int, VERSION.split("."))
+        for wanted, fits in ((f"{MAJOR}", True), (f"{MAJOR}.0...{MAJOR}.99", True), (f"{MAJOR}.0...{VERSION}", True),
+                             (f"{MAJOR}.0...<{VERSION}", False), (f"{MAJOR}.0...<{major + 1}", True),
+                             (f"{MAJOR}.0...{major + 1}", True), (f"0.1...{MAJOR}.0", False),
+                             (f"{VERSION}...{VERSION}", True), (f"{major + 1}...{major + 2}", False),
+                             (f"{MAJOR} COMPONENTS other", False), (f"{MAJOR} OPTIONAL_COMPONENTS other", True)):
+            with self.subTest(wanted=wanted):
+                self.write("CMakeLists.txt", f"""
+                    cmake_minimum_required(VERSION 3.19)
+                    project(consumer NONE)
+                    set(CMAKE_SYSTEM_NAME Linux)
+                    find_package(imgdl {wanted})
+                    message(STATUS "found is <${{imgdl_FOUND}}> <${{imgdl_other_FOUND}}>")""")
+                done = run("cmake", "-S", self.folder, "-B", f"{self.folder}/ranges",
+                           f"-Dimgdl_DIR={self.installed}/lib/cmake/imgdl")
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertRegex(done.stdout, "found is <(1|TRUE)>" if fits else "found is <(0|FALSE)>")
+                if not fits and "COMPONENTS" in wanted:
+                    self.assertRegex(done.stdout, r"imgdl\s+has\s+no\s+components")
+                shutil.rmtree(f"{self.folder}/ranges")
 
 
 if __name__ == "__main__":
