@@ -20,6 +20,9 @@
  *            destroyed, once, on whatever thread that happens. A cancelled download still tells its TERMINAL, later:
  *            what a callback refers to must live longer than the downloader, or until token.cancel() and token.wait().
  *            A callback that throws ends the program (std::terminate): nobody could catch it.
+ * Views      (std::string_view, Bytes, ResponseView, pointers) live as long as the object that they were asked of. Where that
+ *            ends with the line it does not compile: keep the object.
+ * Moves      leave an empty object.
  * Strings    with a NUL inside are refused, as everything is that C would see cut.
  * Threads    as in imgdl.h for what is called; one object is used by one thread at a time, its copies by others.
  * Times      are std::chrono::milliseconds; zero is the default of imgdl.h.
@@ -27,13 +30,19 @@
 #ifndef IMGDL_HPP
 #define IMGDL_HPP
 
+#if !defined(__cpp_exceptions)
+#error "imgdl.hpp tells errors by exceptions: without them (-fno-exceptions) use imgdl.h, which is C"
+#endif
+
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -108,9 +117,11 @@ class Data : public detail::Shared<imgdl_data, imgdl_data_retain, imgdl_data_rel
     using Shared::Shared;
     static Data retain(imgdl_data *borrowed) noexcept { return Data(borrowed ? imgdl_data_retain(borrowed) : nullptr); }
 
-    Bytes bytes() const noexcept { return {imgdl_data_bytes(raw()), imgdl_data_length(raw())}; }
+    Bytes bytes() const & noexcept { return {imgdl_data_bytes(raw()), imgdl_data_length(raw())}; }
+    Bytes bytes() const && = delete;
     std::size_t size() const noexcept { return imgdl_data_length(raw()); }
-    std::string_view text() const noexcept { return bytes().text(); }
+    std::string_view text() const & noexcept { return bytes().text(); }
+    std::string_view text() const && = delete;
 };
 
 class Image;
@@ -119,7 +130,8 @@ class Image;
 class Error : public std::runtime_error {
   public:
     Error(imgdl_status code, const std::string &message)
-        : std::runtime_error(message.empty() ? imgdl_error_message(code) : message), code_(code)
+        : std::runtime_error(message.empty() ? imgdl_error_message(code) : message), code_(code),
+          details_()
     {
     }
 
@@ -130,9 +142,11 @@ class Error : public std::runtime_error {
     /// Of the last response; 0 where there was none.
     std::int32_t http_status() const noexcept { return details_ ? details_->http_status : 0; }
     /// Of the last response, without parameters; "" where it said none.
-    std::string_view content_type() const noexcept { return details_ ? details_->content_type : std::string_view(); }
+    std::string_view content_type() const & noexcept { return details_ ? details_->content_type : std::string_view(); }
+    std::string_view content_type() const && = delete;
     /// The first bytes of a body that was refused, 512 at most.
-    Bytes preview() const noexcept { return details_ ? Bytes(std::string_view(details_->preview)) : Bytes(); }
+    Bytes preview() const & noexcept { return details_ ? Bytes(std::string_view(details_->preview)) : Bytes(); }
+    Bytes preview() const && = delete;
     /// The pixels that could be had, with IMGDL_DECODE_SALVAGE; else empty.
     inline Image salvaged() const noexcept;
 
@@ -142,8 +156,8 @@ class Error : public std::runtime_error {
     using SharedImage = detail::Shared<imgdl_image, imgdl_image_retain, imgdl_image_release>;
     struct Details {
         std::int32_t http_status = 0;
-        std::string content_type, preview;
-        SharedImage image;
+        std::string content_type = {}, preview = {};
+        SharedImage image = {};
     };
     Error(imgdl_status code, const std::string &message, Details details)
         : Error(code, message)
@@ -199,6 +213,10 @@ inline std::uint64_t to_max_stale(const std::optional<milliseconds> &time)
     return *time == milliseconds::max() ? IMGDL_NO_LIMIT : static_cast<std::uint64_t>(time->count());
 }
 
+/// Whatever is a text, and no Request in braces.
+template <typename Url>
+using IfUrl = std::enable_if_t<std::is_convertible_v<const Url &, std::string_view> && !std::is_null_pointer_v<Url>>;
+
 template <typename Function>
 void destroy(void *function) noexcept
 {
@@ -235,9 +253,11 @@ class Image : public detail::Shared<imgdl_image, imgdl_image_retain, imgdl_image
     std::size_t stride() const noexcept { return imgdl_image_stride(raw()); }
     imgdl_format format() const noexcept { return imgdl_image_format(raw()); }
     imgdl_pixel_format pixel_format() const noexcept { return imgdl_image_pixel_format(raw()); }
-    const std::uint8_t *pixels() const noexcept { return static_cast<const std::uint8_t *>(imgdl_image_pixels(raw())); }
+    const std::uint8_t *pixels() const & noexcept { return static_cast<const std::uint8_t *>(imgdl_image_pixels(raw())); }
+    const std::uint8_t *pixels() const && = delete;
     /// The first pixel of row y, which must be below height().
-    const std::uint8_t *row(std::uint32_t y) const noexcept { return pixels() + y * stride(); }
+    const std::uint8_t *row(std::uint32_t y) const & noexcept { return pixels() + y * stride(); }
+    const std::uint8_t *row(std::uint32_t y) const && = delete;
     std::uint32_t frame_count() const noexcept { return imgdl_image_frame_count(raw()); }
     Image frame(std::uint32_t index) const
     {
@@ -259,7 +279,8 @@ class Image : public detail::Shared<imgdl_image, imgdl_image_retain, imgdl_image
     imgdl_rectangle ready() const noexcept { return imgdl_image_ready(raw()); }
     imgdl_colour_notes colour_notes() const noexcept { return imgdl_image_colour_notes(raw()); }
     /// Empty where the file has none.
-    Bytes icc_profile() const noexcept
+    Bytes icc_profile() const && = delete;
+    Bytes icc_profile() const & noexcept
     {
         std::size_t length = 0;
         const void *bytes = imgdl_image_icc_profile(raw(), &length);
@@ -280,8 +301,8 @@ struct DecodeOptions : imgdl_decode_options {
 /// What try_decode found: an image, or why there is none (or a salvaged one alone).
 struct Decoded {
     imgdl_status code = IMGDL_OK;
-    Image image;
-    std::string message;
+    Image image = {};
+    std::string message = {};
 
     explicit operator bool() const noexcept { return code == IMGDL_OK; }
     Error error() const
@@ -320,7 +341,10 @@ class Decoder {
     Decoder(Decoder &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
     Decoder &operator=(Decoder &&other) noexcept
     {
-        std::swap(raw_, other.raw_);
+        if (this != &other) {
+            imgdl_decoder_destroy(raw_);
+            raw_ = std::exchange(other.raw_, nullptr);
+        }
         return *this;
     }
     Decoder(const Decoder &) = delete;
@@ -376,10 +400,13 @@ class Decoder {
 
 namespace detail {
 
-// IMGDL_EXECUTOR_INLINE is no object, and a copy of it is itself.
+// IMGDL_EXECUTOR_INLINE without C's cast.
+inline imgdl_executor *inline_executor() noexcept { return reinterpret_cast<imgdl_executor *>(std::uintptr_t{1}); }
+
+// It is no object, and a copy of it is itself.
 inline imgdl_executor *retain_executor(imgdl_executor *executor) noexcept
 {
-    return executor == IMGDL_EXECUTOR_INLINE ? executor : imgdl_executor_retain(executor);
+    return executor == inline_executor() ? executor : imgdl_executor_retain(executor);
 }
 
 } // namespace detail
@@ -396,7 +423,7 @@ class Executor : public detail::Shared<imgdl_executor, detail::retain_executor, 
         return Executor(executor);
     }
     /// The library's thread that made the event: be quick.
-    static Executor immediate() noexcept { return Executor(IMGDL_EXECUTOR_INLINE); }
+    static Executor immediate() noexcept { return Executor(detail::inline_executor()); }
 
     int fd() const noexcept { return imgdl_executor_fd(raw()); }
     /// Runs the callbacks that wait, and tells how many.
@@ -466,22 +493,44 @@ class ResponseView {
 class Response {
   public:
     Response() noexcept = default;
+    Response(const Response &) = default;
+    Response &operator=(const Response &) = default;
+    Response(Response &&other) noexcept
+        : token_(std::move(other.token_)), raw_(std::exchange(other.raw_, imgdl_result())),
+          refusal_(std::exchange(other.refusal_, std::string()))
+    {
+    }
+    Response &operator=(Response &&other) noexcept
+    {
+        if (this != &other) {
+            token_ = std::move(other.token_);
+            raw_ = std::exchange(other.raw_, imgdl_result());
+            refusal_ = std::exchange(other.refusal_, std::string());
+        }
+        return *this;
+    }
+    ~Response() = default;
 
     explicit operator bool() const noexcept { return code() == IMGDL_OK; }
     imgdl_status code() const noexcept { return raw_.code; }
     /// "" on success.
-    std::string_view message() const noexcept { return token_ ? std::string_view(raw_.message) : refusal_; }
+    std::string_view message() const & noexcept { return token_ ? std::string_view(raw_.message) : refusal_; }
+    std::string_view message() const && = delete;
     std::int32_t http_status() const noexcept { return raw_.http_status; }
-    std::string_view content_type() const noexcept { return raw_.content_type ? raw_.content_type : ""; }
+    std::string_view content_type() const & noexcept { return raw_.content_type ? raw_.content_type : ""; }
+    std::string_view content_type() const && = delete;
     /// Empty without decoding. On failure the salvaged one, or empty.
     Image image() const noexcept { return Image::retain(raw_.image); }
     /// With IMGDL_REQUEST_BODY; else empty.
     Data data() const noexcept { return Data::retain(raw_.data); }
-    Bytes preview() const noexcept { return {raw_.preview, raw_.preview_length}; }
+    Bytes preview() const & noexcept { return {raw_.preview, raw_.preview_length}; }
+    Bytes preview() const && = delete;
     /// Status, URL, headers: false where there was no response. Valid as long as this object.
-    ResponseView head() const noexcept { return ResponseView(raw_.response); }
+    ResponseView head() const & noexcept { return ResponseView(raw_.response); }
+    ResponseView head() const && = delete;
     /// NULL where there are none; valid as long as this object.
-    const imgdl_metrics *metrics() const noexcept { return raw_.metrics; }
+    const imgdl_metrics *metrics() const & noexcept { return raw_.metrics; }
+    const imgdl_metrics *metrics() const && = delete;
     Error error() const
     {
         Error::Details details;
@@ -505,9 +554,9 @@ class Response {
         return response;
     }
 
-    SharedToken token_; // owns what raw_ points to
+    SharedToken token_ = {}; // owns what raw_ points to
     imgdl_result raw_ = {};
-    std::string refusal_;
+    std::string refusal_ = {};
 };
 
 /// What a callback is told; valid until it returns.
@@ -552,16 +601,15 @@ class Continuation {
     Continuation(Continuation &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
     Continuation &operator=(Continuation &&other) noexcept
     {
-        std::swap(raw_, other.raw_);
+        if (this != &other) {
+            refuse_unanswered();
+            raw_ = std::exchange(other.raw_, nullptr);
+        }
         return *this;
     }
     Continuation(const Continuation &) = delete;
     Continuation &operator=(const Continuation &) = delete;
-    ~Continuation()
-    {
-        if (raw_)
-            detail::ignore(imgdl_continue_refused(raw_, IMGDL_OK, "the hook gave no answer"));
-    }
+    ~Continuation() { refuse_unanswered(); }
 
     void unchanged() { answered(imgdl_continue_unchanged(raw_)); }
     /// Empty url, method and body, and no headers: as it was.
@@ -599,6 +647,11 @@ class Continuation {
 
   private:
     friend struct Request;
+    void refuse_unanswered() noexcept
+    {
+        if (raw_)
+            detail::ignore(imgdl_continue_refused(raw_, IMGDL_OK, "the hook gave no answer"));
+    }
     static std::vector<imgdl_header> to_raw(const std::vector<Header> &headers)
     {
         std::vector<imgdl_header> raw;
@@ -796,9 +849,9 @@ struct Request {
     friend class Downloader;
     // The C struct, and what it points to besides this object: both must stay where they are during the call.
     struct Lowered {
-        imgdl_request raw;
-        std::vector<imgdl_header> headers;
-        std::vector<const char *> types;
+        imgdl_request raw = {};
+        std::vector<imgdl_header> headers = {};
+        std::vector<const char *> types = {};
 
         explicit Lowered(const Request &request)
         {
@@ -945,6 +998,52 @@ class Token {
     imgdl_token *raw_ = nullptr;
 };
 
+namespace detail {
+
+/// What waits for a batch's end. The progress function has it, and is destroyed when it has been told everything.
+class BatchEnd {
+  public:
+    void come()
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        has_come_ = true;
+        changed_.notify_all();
+    }
+    void wait()
+    {
+        std::unique_lock<std::mutex> guard(lock_);
+        changed_.wait(guard, [this] { return has_come_; });
+    }
+    bool wait_for(milliseconds time)
+    {
+        std::unique_lock<std::mutex> guard(lock_);
+        return changed_.wait_for(guard, time, [this] { return has_come_; });
+    }
+
+  private:
+    std::mutex lock_ = {};
+    std::condition_variable changed_ = {};
+    bool has_come_ = false;
+};
+
+template <typename Progress>
+struct ProgressWithEnd {
+    std::optional<Progress> progress;
+    std::shared_ptr<BatchEnd> end;
+
+    ProgressWithEnd(Progress told, std::shared_ptr<BatchEnd> waited) : progress(std::move(told)), end(std::move(waited)) {}
+    ProgressWithEnd(const ProgressWithEnd &) = delete;
+    ProgressWithEnd &operator=(const ProgressWithEnd &) = delete;
+    ~ProgressWithEnd()
+    {
+        progress.reset();
+        end->come();
+    }
+    void operator()(const imgdl_batch_progress &now) { (*progress)(now); }
+};
+
+} // namespace detail
+
 struct BatchOptions {
     /// 0 is IMGDL_DEFAULT_BATCH_WIDTH.
     std::uint32_t max_concurrent = 0;
@@ -957,13 +1056,15 @@ struct BatchOptions {
 class Batch {
   public:
     Batch() noexcept = default;
+    /// One of imgdl.h; wait() is for those of prefetch().
     explicit Batch(imgdl_batch *owned) noexcept : raw_(owned) {}
-    Batch(Batch &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+    Batch(Batch &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)), end_(std::move(other.end_)) {}
     Batch &operator=(Batch &&other) noexcept
     {
         if (this != &other) {
             reset();
             raw_ = std::exchange(other.raw_, nullptr);
+            end_ = std::move(other.end_);
         }
         return *this;
     }
@@ -974,7 +1075,21 @@ class Batch {
     imgdl_batch *raw() const noexcept { return raw_; }
     explicit operator bool() const noexcept { return raw_ != nullptr; }
     void cancel() noexcept { detail::ignore(imgdl_batch_cancel(raw_)); }
-    void detach() noexcept { imgdl_batch_release(std::exchange(raw_, nullptr)); }
+    /// The batch goes on without this object, which is empty then.
+    void detach() noexcept
+    {
+        imgdl_batch_release(std::exchange(raw_, nullptr));
+        end_.reset();
+    }
+    /// Waits until the last progress has been told and its function is destroyed: not inside it, and not on the thread whose
+    /// executor tells it. An empty one has ended.
+    void wait() const
+    {
+        if (end_)
+            end_->wait();
+    }
+    /// The same for some time; false when it was over before the batch.
+    bool wait_for(milliseconds time) const { return !end_ || end_->wait_for(time); }
     void set_paused(bool paused) { detail::check(imgdl_batch_set_paused(raw_, paused)); }
     void set_priority(imgdl_priority priority) { detail::check(imgdl_batch_set_priority(raw_, priority)); }
     imgdl_batch_progress progress() const
@@ -992,9 +1107,12 @@ class Batch {
             return;
         detail::ignore(imgdl_batch_cancel(raw_));
         imgdl_batch_release(std::exchange(raw_, nullptr));
+        end_.reset();
     }
 
+    friend class Downloader;
     imgdl_batch *raw_ = nullptr;
+    std::shared_ptr<detail::BatchEnd> end_ = {};
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -1030,8 +1148,8 @@ struct Config {
   private:
     friend class Downloader;
     struct Lowered {
-        imgdl_config raw;
-        std::vector<const char *> types;
+        imgdl_config raw = {};
+        std::vector<const char *> types = {};
 
         explicit Lowered(const Config &config)
         {
@@ -1123,7 +1241,11 @@ class Downloader {
 
     /// Downloads, waits, and throws where it failed.
     Response get(const Request &request) { return download(request).get(); }
-    Response get(const std::string &url) { return download(url).get(); }
+    template <typename Url, typename = detail::IfUrl<Url>>
+    Response get(const Url &url)
+    {
+        return download(url).get();
+    }
     /// Downloads and waits; the code is in what it returns, also where the request itself was refused.
     Response try_get(const Request &request)
     {
@@ -1133,7 +1255,11 @@ class Downloader {
             return Response::refused(error.code(), error.what());
         }
     }
-    Response try_get(const std::string &url) { return try_get(to_request(url)); }
+    template <typename Url, typename = detail::IfUrl<Url>>
+    Response try_get(const Url &url)
+    {
+        return try_get(to_request(url));
+    }
 
     // ---- Many at a time
 
@@ -1143,7 +1269,11 @@ class Downloader {
         const Request::Lowered lowered(request);
         return start(lowered.raw);
     }
-    [[nodiscard]] Token download(const std::string &url) { return download(to_request(url)); }
+    template <typename Url, typename = detail::IfUrl<Url>>
+    [[nodiscard]] Token download(const Url &url)
+    {
+        return download(to_request(url));
+    }
 
     /// function(const imgdl::Event &) is told the events of request.event_mask, in order, on request.executor; always
     /// TERMINAL.
@@ -1158,8 +1288,8 @@ class Downloader {
         lowered.raw.user_data = stored.release(); // the library's from here on, also where it refuses the request
         return start(lowered.raw);
     }
-    template <typename Function>
-    [[nodiscard]] Token download(const std::string &url, Function &&function)
+    template <typename Url, typename Function, typename = detail::IfUrl<Url>>
+    [[nodiscard]] Token download(const Url &url, Function &&function)
     {
         return download(to_request(url), std::forward<Function>(function));
     }
@@ -1189,6 +1319,9 @@ class Downloader {
         detail::check(imgdl_downloader_set_header(raw_, detail::c_string(name, "a header", IMGDL_ERROR_INVALID_HEADER),
                                                   detail::c_string(value, "a header", IMGDL_ERROR_INVALID_HEADER)));
     }
+    /// NULL is no value: std::nullopt takes a header out.
+    template <typename Null, typename = std::enable_if_t<std::is_null_pointer_v<Null>>>
+    void set_header(const std::string &, Null) = delete;
     std::optional<std::string> header(const std::string &name) const
     {
         const char *c_name = detail::c_string(name, "a header", IMGDL_ERROR_INVALID_HEADER);
@@ -1273,7 +1406,7 @@ class Downloader {
   private:
     Downloader(imgdl_downloader *owned, bool is_shared) noexcept : raw_(owned), is_shared_(is_shared) {}
 
-    static Request to_request(const std::string &url)
+    static Request to_request(std::string_view url)
     {
         Request request;
         request.url = url;
@@ -1306,7 +1439,7 @@ class Downloader {
     Batch start_batch(const std::vector<Request> &requests, const BatchOptions &options, Progress &&progress,
                       std::shared_ptr<Stored> function)
     {
-        using StoredProgress = std::decay_t<Progress>;
+        using StoredProgress = detail::ProgressWithEnd<std::decay_t<Progress>>;
         std::deque<Request::Lowered> lowered; // keeps each where it is
         std::vector<std::unique_ptr<Member<Stored>>> members;
         std::vector<imgdl_request> raws;
@@ -1320,7 +1453,8 @@ class Downloader {
                 raws.back().user_data = members.back().get();
             }
         }
-        auto stored = std::make_unique<StoredProgress>(std::forward<Progress>(progress));
+        const auto end = std::make_shared<detail::BatchEnd>();
+        auto stored = std::make_unique<StoredProgress>(std::forward<Progress>(progress), end);
         imgdl_batch_options raw;
         imgdl_batch_options_init(&raw, sizeof raw);
         raw.max_concurrent = options.max_concurrent;
@@ -1333,7 +1467,9 @@ class Downloader {
             (void)member.release();
         imgdl_batch *batch = nullptr;
         detail::check(imgdl_downloader_prefetch(raw_, raws.data(), raws.size(), &raw, &batch));
-        return Batch(batch);
+        Batch made(batch);
+        made.end_ = end;
+        return made;
     }
     void reset() noexcept
     {
@@ -1347,6 +1483,13 @@ class Downloader {
     imgdl_downloader *raw_ = nullptr;
     bool is_shared_ = false;
 };
+
+/// The time in microseconds that a part q (0 to 1) of what a histogram of imgdl_stats counts stayed below; 0 where there is
+/// nothing.
+inline double quantile(const imgdl_histogram &histogram, double q) noexcept { return imgdl_histogram_quantile(&histogram, q); }
+
+/// The same as text: "1.1.0".
+inline const char *version_string() noexcept { return imgdl_version_string(); }
 
 /// The version of the library that is loaded, in the form of IMGDL_VERSION_NUMBER.
 inline std::uint32_t version() noexcept { return imgdl_version(); }

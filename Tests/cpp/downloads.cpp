@@ -20,6 +20,8 @@ imgdl::Request request_for(const std::string &url)
     return request;
 }
 
+imgdl_cache_outcome outcome_of(const imgdl::Response &response) { return response.head().cache_outcome(); }
+
 // Tells when it is destroyed.
 struct Witness {
     explicit Witness(std::promise<void> &destroyed) : destroyed_(&destroyed) {}
@@ -58,7 +60,8 @@ TEST("headers, method, body and flags of a request arrive")
     request.body = "field=value";
     request.flags = IMGDL_REQUEST_BODY;
     request.header("X-One", "1").headers.push_back({"Accept", std::nullopt});
-    const std::string echo(downloader.get(request).data().text());
+    const imgdl::Data body = downloader.get(request).data();
+    const std::string echo(body.text());
     for (const char *part : {"\"POST\"", "field=value", "X-One", "X-All"})
         CHECK(echo.find(part) != std::string::npos);
     CHECK(echo.find("Accept\"") == std::string::npos);
@@ -81,7 +84,8 @@ TEST("what is not a request is refused, by exception or by code")
 {
     imgdl::Downloader downloader;
     CHECK_CODE(downloader.try_get("").code(), IMGDL_ERROR_INVALID_URL);
-    CHECK(!downloader.try_get("").message().empty());
+    const imgdl::Response of_nothing = downloader.try_get("");
+    CHECK(!of_nothing.message().empty());
     CHECK_CODE(downloader.try_get(std::string("http://a/\0b", 11)).code(), IMGDL_ERROR_INVALID_URL);
     CHECK_CODE(downloader.try_get("gopher://example.org/").code(), IMGDL_ERROR_UNSUPPORTED_SCHEME);
     imgdl::Request request = request_for(origin::picture("baseline.jpg"));
@@ -295,16 +299,16 @@ TEST("a cache answers the second time, and is asked about")
     imgdl::Downloader downloader(config);
     const std::string url = origin::picture("baseline.jpg?header=Cache-Control:max-age%3D100");
     CHECK(!cache.query(url));
-    CHECK(downloader.get(url).head().cache_outcome() == IMGDL_CACHE_OUTCOME_NETWORK);
-    CHECK(downloader.get(url).head().cache_outcome() == IMGDL_CACHE_OUTCOME_HIT);
+    CHECK(outcome_of(downloader.get(url)) == IMGDL_CACHE_OUTCOME_NETWORK);
+    CHECK(outcome_of(downloader.get(url)) == IMGDL_CACHE_OUTCOME_HIT);
     CHECK(cache.query(url) && cache.query(url)->status == 200);
     cache.flush();
     CHECK(cache.statistics().hits + cache.statistics().memory_hits == 1);
     imgdl::Request aged;
     aged.url = origin::picture("baseline.jpg?header=Age:3660&header=Cache-Control:max-age%3D60");
-    CHECK(downloader.get(aged).head().cache_outcome() == IMGDL_CACHE_OUTCOME_NETWORK);
+    CHECK(outcome_of(downloader.get(aged)) == IMGDL_CACHE_OUTCOME_NETWORK);
     aged.cache_mode = IMGDL_CACHE_ONLY;
-    CHECK(downloader.get(aged).head().cache_outcome() == IMGDL_CACHE_OUTCOME_STALE);
+    CHECK(outcome_of(downloader.get(aged)) == IMGDL_CACHE_OUTCOME_STALE);
     const std::pair<std::chrono::milliseconds, bool> limits[] = {
         {0ms, false}, {1ms, false}, {2h, true}, {std::chrono::milliseconds::max(), true}};
     for (const auto &[limit, is_allowed] : limits) {
@@ -353,7 +357,8 @@ TEST("R1, R2: hooks sign a request, transform its body, refuse a response; one w
     imgdl::Request request = request_for(origin::url("/echo"));
     request.flags = IMGDL_REQUEST_BODY;
     request.hooks = imgdl::Hooks(std::move(functions));
-    const std::string echo(downloader.get(request).data().text());
+    const imgdl::Data body = downloader.get(request).data();
+    const std::string echo(body.text());
     CHECK(echo.find("X-Signature") != std::string::npos && echo.back() == '!');
     request.url = origin::url("/status/418");
     CHECK_CODE(downloader.try_get(request).code(), IMGDL_ERROR_INVALID_RESPONSE);

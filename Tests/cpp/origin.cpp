@@ -98,7 +98,8 @@ std::string ask(const std::string &path)
     imgdl::Request request;
     request.url = url(path);
     request.flags = IMGDL_REQUEST_BODY;
-    return std::string(downloader.get(request).data().text());
+    const imgdl::Data body = downloader.get(request).data();
+    return std::string(body.text());
 }
 
 void open_gate(const std::string &name) { ask("/_gate/" + name + "/open"); }

@@ -87,3 +87,8 @@ TEST("copies of an image are references, and the last one frees it")
                    imgdl::Image::from_pixels(2, 2, IMGDL_PIXEL_FORMAT_RGBA8, pixels, 1);
                }).code(), IMGDL_ERROR_INVALID_ARGUMENT);
 }
+
+TEST("the executor without a thread is the one of the header")
+{
+    CHECK(imgdl::Executor::immediate().raw() == IMGDL_EXECUTOR_INLINE);
+}

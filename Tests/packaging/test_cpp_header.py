@@ -1,0 +1,102 @@
+"""include/imgdl.hpp: what must not compile, what must with strict warnings, and that it has what include/imgdl.h has."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{ROOT}/packaging")
+import header  # noqa: E402
+
+FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Weffc++", "-Wold-style-cast", "-Werror", "-fsyntax-only",
+         f"-I{ROOT}/include"]
+
+# What imgdl.hpp does without, and why.
+LEFT_OUT = {
+    "imgdl_batch_retain": "a Batch only moves: its destructor cancels",
+    "imgdl_downloader_retain": "a Downloader only moves: its destructor waits",
+    "imgdl_coder_register": "a codec is a table of C functions; it is registered as it is",
+    "imgdl_coder_release": "as imgdl_coder_register",
+    "imgdl_transport_register": "a loader is a table of C functions; it is registered as it is, for Downloader::raw()",
+    "imgdl_transfer_response": "as imgdl_transport_register",
+    "imgdl_transfer_body": "as imgdl_transport_register",
+    "imgdl_transfer_end": "as imgdl_transport_register",
+    "imgdl_transfer_release": "as imgdl_transport_register",
+}
+
+USES = """#include <imgdl.hpp>
+imgdl::Downloader &downloader();
+imgdl::Request request();
+imgdl::Response answer();
+"""
+
+
+class HeaderTests(unittest.TestCase):
+    def compile(self, lines, *flags, standard="c++20"):
+        """Each line in a function of its own; gives what the compiler says, and the lines that it refuses."""
+        source = USES + "".join(f"void use_{number}() {{ {line} }}\n" for number, line in enumerate(lines))
+        said = subprocess.run(["g++", f"-std={standard}", *FLAGS, *flags, "-x", "c++", "-"], text=True, input=source,
+                              stderr=subprocess.PIPE).stderr
+        first = USES.count("\n") + 1
+        return said, [lines[int(number) - first] for number in re.findall(r"^<stdin>:(\d+):\d+: error", said, re.M)]
+
+    def check(self, good, bad):
+        said, refused = self.compile([*good, *bad])
+        self.assertEqual(sorted(set(refused)), sorted(bad), said)
+
+    def test_what_would_be_a_view_of_what_is_gone_does_not_compile(self):
+        views = ["answer().content_type()", "answer().message()", "answer().preview()", "answer().metrics()", "answer().head()",
+                 "answer().data().bytes()", "answer().data().text()", "answer().image().pixels()", "answer().image().row(0)",
+                 "answer().image().icc_profile()", "answer().error().content_type()", "answer().error().preview()"]
+        owned = [re.sub(r"(.*)(\..*)", r"const auto owner = \1; (void)owner\2;", view) for view in views]
+        self.check(owned, [f"(void){view};" for view in views])
+
+    def test_addresses_and_headers_mean_one_thing(self):
+        self.check(
+            ['(void)downloader().get({.url = "https://example.org/"});',
+             '(void)downloader().try_get({.url = "https://example.org/"});',
+             'auto token = downloader().download({.url = "https://example.org/"}); token.wait();',
+             'auto token = downloader().download({.url = "a"}, [](const imgdl::Event &) {}); token.wait();',
+             '(void)downloader().get(std::string_view("https://example.org/"));',
+             '(void)downloader().get("https://example.org/");',
+             'downloader().set_header("Accept", "image/png");',
+             'downloader().set_header("Accept", std::nullopt);',
+             'downloader().set_header("Accept", {});'],
+            ['(void)downloader().get(nullptr);', 'downloader().set_header("Accept", nullptr);'])
+
+    def test_it_is_clean_with_strict_warnings_in_every_standard(self):
+        for standard in ("c++17", "c++20", "c++23"):
+            # With its templates.
+            said, _ = self.compile([
+                'auto token = downloader().download("a", [](const imgdl::Event &) {}); token.wait();',
+                "auto batch = downloader().prefetch({request()}, {}, [](const imgdl_batch_progress &) {},"
+                "                                   [](std::size_t, const imgdl::Event &) {}); batch.wait();",
+                "downloader().set_observer([](const imgdl_observation &) {});",
+                "downloader().shutdown(IMGDL_SHUTDOWN_FINISH, [] {});",
+                "imgdl::Cache cache({}, [](const imgdl_cache_event &) {}); cache.clear();"], standard=standard)
+            self.assertEqual(said, "")
+
+    def test_without_exceptions_it_says_what_to_do(self):
+        self.assertIn("without them (-fno-exceptions) use imgdl.h", self.compile([], "-fno-exceptions")[0])
+
+    def test_it_has_what_the_header_has(self):
+        sections = header.read(f"{ROOT}/include/imgdl.h")
+        with open(f"{ROOT}/include/imgdl.hpp", encoding="utf-8") as file:
+            text = re.sub(r"//.*", "", file.read())
+        functions = [item.name for section in sections for item in section.declarations("function")]
+        self.assertGreater(len(functions), 100)
+        missing = {name for name in functions if not re.search(rf"\b{name}\b", text)}
+        self.assertEqual(missing, set(LEFT_OUT))
+        # Every field of what a program fills is set.
+        for name, owner in (("imgdl_request", "Request"), ("imgdl_config", "Config"), ("imgdl_cache_config", "CacheConfig"),
+                            ("imgdl_batch_options", "BatchOptions"), ("imgdl_outgoing", "Continuation")):
+            (struct,) = [item for section in sections for item in section.declarations("struct") if item.name == name]
+            fields = {member.name for member in struct.members if not re.match("struct_size|reserved", member.name)}
+            self.assertGreater(len(fields), 5)
+            unset = {field for field in fields if not re.search(rf"\b(raw|outgoing)\.{field}\b\s*=", text)}
+            self.assertEqual(unset, set(), owner)
+
+
+if __name__ == "__main__":
+    unittest.main()
