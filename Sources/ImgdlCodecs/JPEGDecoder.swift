@@ -90,6 +90,11 @@ final class JPEGDecoder: FormatDecoder {
         if let failure { throw failure }
         if stage == .collecting { endCollecting() }
         if stage != .complete { try pending.offerKept(use) }
+        if stage == .rows {
+            // libjpeg keeps rows back until it has seen what follows them.
+            codec_jpeg_end(session)
+            try pending.offerKept(use)
+        }
         guard stage == .complete, let image = image(isComplete: true) else { throw truncated() }
         guard codec_jpeg_is_damaged(session, fed) == 0 else { throw Failure(.badImageData, words()) }
         return image
@@ -335,15 +340,17 @@ final class JPEGDecoder: FormatDecoder {
     private func salvagedScans() -> DecodedImage? {
         guard let layout else { return nil }
         if stage == .complete { return image(isComplete: false) }
-        // libjpeg cannot be asked for anything after an error: a second frame header, say, has changed its dimensions.
+        guard stage == .scans else { return nil }
         if hasBrokenSession {
-            return snapshot.flatMap { image(on: $0, rows: shownRows, pass: shownScan, isComplete: false) }
+            guard codec_jpeg_is_out_of_memory(session) == 0 else { return nil }
+        } else if codec_jpeg_scan_is_read(session) == 0 {
+            lend(pending.bytes)
         }
         let scan = codec_jpeg_scan(session)
-        let rows = scan == 1 ? codec_jpeg_scan_rows(session) : Int.max
-        if codec_jpeg_scan_is_read(session) == 0 { lend(pending.bytes) }
         codec_jpeg_give_up(session)
+        // To where the bytes end; then what is missing is made up.
         _ = codec_jpeg_consume(session)
+        let rows = scan == 1 ? codec_jpeg_scan_rows(session) : Int.max
         guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
             codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? passCanvas(layout, isLast: true)
         else { return nil }

@@ -4,9 +4,8 @@
 #include <jerror.h>
 #include <stdlib.h>
 
-/* Some encoders pad. Many stray bytes mean that the decoder lost its way; and libjpeg's count of them depends a little on
- * how far it could look ahead, so the fewer are tolerated, the less a verdict can depend on the pieces. */
-enum { TOLERATED_BYTES_BEFORE_END = 4 };
+/* Some encoders pad. In a progressive file many stray bytes mean that a scan was lost. */
+enum { TOLERATED_BYTES_BEFORE_END = 64 };
 
 /* A row of MCUs in arithmetic coding can take a second, and is decoded in one go: libjpeg is shown so many bytes at a time,
  * and whoever wants it to stop is asked in between. They make 12 ms of work at most. */
@@ -27,8 +26,29 @@ static void trap_error(j_common_ptr jpeg)
     longjmp(session->trap, 1);
 }
 
-/* Libjpeg goes on after damage and says so only here. Stray bytes between the segments of the header, and a few behind
- * the last coefficients, cost no pixel; decoders agree on such files. */
+/* Libjpeg-turbo's sequential Huffman decoder has a short cut which passes over bad codes without a word, for as many MCUs
+ * as have so many bytes ahead of them; it is too much faster to go without. The same pixels come of both ways. */
+static int has_short_cut(const struct codec_jpeg *session)
+{
+    return !session->jpeg.progressive_mode && !session->jpeg.arith_code;
+}
+
+/* Of a file with one scan all pixels are there once that is read, whatever follows; of a sequential one a component's. libjpeg
+ * counts no bytes that it had looked ahead at, and how many those are depends with its short cut on the pieces of the file. */
+static int stray_bytes_cost_pixels(const struct codec_jpeg *session, int count, int marker)
+{
+    const struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    if (jpeg->input_scan_number == 0)
+        return 0;
+    if (!codec_jpeg_scan_is_read(session))
+        return 1;
+    if (!jpeg->buffered_image || has_short_cut(session))
+        return 0;
+    return count > (marker == JPEG_EOI ? TOLERATED_BYTES_BEFORE_END : 0);
+}
+
+/* Libjpeg goes on after damage and says so only here. Stray bytes between the segments of the header cost no pixel; decoders
+ * agree on such files. */
 static int costs_pixels(const struct codec_jpeg *session)
 {
     const struct jpeg_error_mgr *errors = &session->errors;
@@ -38,9 +58,7 @@ static int costs_pixels(const struct codec_jpeg *session)
     case JWRN_ADOBE_XFORM: /* a transform of four components in a file of three, or the reverse */
         return 0;
     case JWRN_EXTRANEOUS_DATA:
-        if (session->jpeg.input_scan_number == 0)
-            return 0;
-        return errors->msg_parm.i[1] != JPEG_EOI || errors->msg_parm.i[0] > TOLERATED_BYTES_BEFORE_END;
+        return stray_bytes_cost_pixels(session, errors->msg_parm.i[0], errors->msg_parm.i[1]);
     default:
         return 1;
     }
@@ -51,21 +69,25 @@ static size_t bytes_used(const struct codec_jpeg *session)
     return session->used + session->given - codec_jpeg_left(session);
 }
 
-/* Libjpeg-turbo's sequential Huffman decoder has a short cut which passes over bad codes without a word, for as many MCUs
- * as have so many bytes ahead of them; it is too much faster to go without. The same pixels come of both ways. */
-static int has_short_cut(const struct codec_jpeg *session)
-{
-    return !session->jpeg.progressive_mode && !session->jpeg.arith_code;
-}
-
 static size_t short_cut_bytes(const struct codec_jpeg *session)
 {
     return 8 * DCTSIZE2 * (size_t)(session->jpeg.blocks_in_MCU > 0 ? session->jpeg.blocks_in_MCU : 1);
 }
 
+/* From here on there are more bits than the file has. */
+static void note_short(struct codec_jpeg *session)
+{
+    if (session->is_short)
+        return;
+    session->is_short = 1;
+    session->short_row = session->jpeg.input_iMCU_row;
+}
+
 static void note_message(j_common_ptr jpeg, int level)
 {
     struct codec_jpeg *session = jpeg->client_data;
+    if (level < 0 && session->errors.msg_code == JWRN_HIT_MARKER && session->has_ended_early)
+        note_short(session);
     if (level >= 0 || session->is_damaged || session->has_ended_early || !costs_pixels(session))
         return;
     if (session->errors.msg_code == JWRN_HUFF_BAD_CODE && has_short_cut(session)) {
@@ -112,6 +134,9 @@ static boolean fill_input_buffer(j_decompress_ptr jpeg)
     if (!session->is_ending || (codec_jpeg_scan_is_read(session) && !session->is_given_up))
         return FALSE;
     session->has_ended_early = 1;
+    /* Arithmetic coding does not tell where it needs what is not there: an encoder may leave zeros out. */
+    if (session->jpeg.arith_code)
+        note_short(session);
     session->source.next_input_byte = end;
     session->source.bytes_in_buffer = sizeof end;
     return TRUE;
@@ -154,7 +179,19 @@ void codec_jpeg_give_up(codec_jpeg *session)
 {
     session->is_ending = 1;
     session->is_given_up = 1;
-    if (codec_jpeg_scan_is_read(session)) {
+    if (session->failure) {
+        /* In a marker's segment, of which libjpeg knows no more now than of any other that it has not begun. */
+        struct jpeg_decompress_struct *jpeg = &session->jpeg;
+        jpeg->image_width = session->width;
+        jpeg->image_height = session->height;
+        jpeg->num_components = session->components;
+        jpeg->data_precision = session->precision;
+        jpeg->progressive_mode = session->is_progressive;
+        jpeg->arith_code = session->is_arithmetic;
+        jpeg->unread_marker = JPEG_EOI;
+        session->to_skip = 0;
+        codec_jpeg_give(session, NULL, 0);
+    } else if (codec_jpeg_scan_is_read(session)) {
         session->jpeg.unread_marker = 0;
         session->to_skip = 0;
         codec_jpeg_give(session, NULL, 0);
@@ -209,6 +246,10 @@ int codec_jpeg_is_damaged(codec_jpeg *session, size_t file_size)
     if (!session->is_damaged && file_size < session->bad_code_told_below) {
         session->is_damaged = 1;
         snprintf(session->message, sizeof session->message, "Corrupt JPEG data: bad Huffman code");
+    }
+    if (!session->is_damaged && session->jpeg.buffered_image && has_short_cut(session) && !session->covering_scan) {
+        session->is_damaged = 1;
+        snprintf(session->message, sizeof session->message, "Corrupt JPEG data: a component has no scan");
     }
     return session->is_damaged;
 }

@@ -37,7 +37,9 @@ struct codec_jpeg {
     size_t behind;      /* of those that are lent, what libjpeg is not shown yet */
     size_t bad_code_told_below; /* a bad code counts when the file has fewer bytes than this */
     int is_ending, is_given_up, has_ended_early, is_damaged, failure;
-    int bgra, has_inks;
+    int is_short;         /* bits were made up, */
+    JDIMENSION short_row; /* first in this row of MCUs */
+    int bgra, has_inks, inks_are_inverted;
     const codec_colour *inks; /* converts them by a profile */
     struct codec_jpeg_segment segment;
     struct codec_jpeg_profile profile;
@@ -45,8 +47,10 @@ struct codec_jpeg {
     size_t exif_size;
     codec_stop *stop;
     int is_stopped; /* within a call */
+    /* What a second frame header changes before it is refused. */
     JDIMENSION width, height;
-    int components;
+    int components, precision;
+    boolean is_progressive, is_arithmetic;
     codec_scaler *scaler;
     size_t rows; /* put out in this pass, all from the file's own bytes */
     int pass; /* of several scans: the one that is being put out; 0 between passes */
@@ -54,6 +58,7 @@ struct codec_jpeg {
     unsigned covered; /* a bit for each component */
     codec_jpeg_scan_header scan, scan_before; /* the one being read, and the one ahead of it */
     uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
+    size_t strip_first, strip_rows; /* those that are there and not handed on yet, wherever they lie */
     char message[JMSG_LENGTH_MAX];
 };
 

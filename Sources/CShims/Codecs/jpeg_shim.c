@@ -96,20 +96,21 @@ static int is_fine_enough(const struct jpeg_decompress_struct *jpeg, size_t to_w
     return 1;
 }
 
-unsigned codec_jpeg_reduction(codec_jpeg *session, size_t to_width, size_t to_height)
+static unsigned choose_reduction(struct jpeg_decompress_struct *jpeg, size_t to_width, size_t to_height)
 {
-    struct jpeg_decompress_struct *jpeg = &session->jpeg;
-    unsigned reduction = has_inks(jpeg) ? 1 : MOST_REDUCTION;
-    if (setjmp(session->trap))
-        return 1;
-    for (; reduction > 1; reduction /= 2) {
+    for (unsigned reduction = has_inks(jpeg) ? 1 : MOST_REDUCTION; reduction > 1; reduction /= 2) {
         jpeg->scale_num = DCTSIZE / reduction;
         jpeg->scale_denom = DCTSIZE;
         jpeg_calc_output_dimensions(jpeg);
         if (is_fine_enough(jpeg, to_width, to_height))
-            break;
+            return reduction;
     }
-    return reduction;
+    return 1;
+}
+
+unsigned codec_jpeg_reduction(codec_jpeg *session, size_t to_width, size_t to_height)
+{
+    return setjmp(session->trap) ? 1 : choose_reduction(&session->jpeg, to_width, to_height);
 }
 
 codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned reduction, codec_scaler *scaler)
@@ -122,7 +123,11 @@ codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned reduction,
     session->width = jpeg->image_width;
     session->height = jpeg->image_height;
     session->components = jpeg->num_components;
+    session->precision = jpeg->data_precision;
+    session->is_progressive = jpeg->progressive_mode;
+    session->is_arithmetic = jpeg->arith_code;
     session->has_inks = has_inks(jpeg);
+    session->inks_are_inverted = jpeg->saw_Adobe_marker;
     jpeg->out_color_space = session->has_inks ? JCS_CMYK : bgra ? JCS_EXT_BGRA : JCS_EXT_RGBA;
     jpeg->scale_num = DCTSIZE / reduction;
     jpeg->scale_denom = DCTSIZE;
@@ -145,47 +150,87 @@ static int is_untouched(const codec_jpeg *session)
            jpeg->num_components == session->components;
 }
 
-/* Up to `rows`, as long as the bytes are the file's own; the caller has set the trap. */
-static codec_status put_out(codec_jpeg *session, codec_placement placement, size_t rows)
+/* Of the rows of MCUs that are the file's own; upsampling mixes the last of their rows with those below. */
+static size_t rows_of(const codec_jpeg *session, size_t rows_of_mcus)
+{
+    const struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    size_t rows = rows_of_mcus * (size_t)jpeg->max_v_samp_factor * jpeg->scale_num;
+    if (rows >= jpeg->output_height)
+        return jpeg->output_height;
+    int mixes = 0;
+    for (int i = 0; i < jpeg->num_components; i++)
+        mixes |= jpeg->comp_info[i].v_samp_factor < jpeg->max_v_samp_factor;
+    return mixes && rows > 0 ? rows - 1 : rows;
+}
+
+/* A picture in one scan. */
+static int is_made_up(const codec_jpeg *session, size_t row)
+{
+    return session->is_short && !session->jpeg.buffered_image && row >= rows_of(session, session->short_row);
+}
+
+/* Where the next row is written: on the canvas, if it can lie there as it comes. */
+static uint8_t *next_row(const codec_jpeg *session, const codec_placement *placement)
+{
+    if (session->strip)
+        return session->strip + 4 * (size_t)session->jpeg.output_width * session->strip_rows;
+    return placement->origin + (ptrdiff_t)(session->strip_first + session->strip_rows) * placement->step_y;
+}
+
+static codec_status read_row(codec_jpeg *session, const codec_placement *placement)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
-    int in_place = !session->scaler && codec_is_in_place(&placement);
+    size_t width = jpeg->output_width;
+    JSAMPROW row = next_row(session, placement);
+    if (codec_stop_is_due(session->stop, width))
+        return CODEC_LATE;
+    if (jpeg_read_scanlines(jpeg, &row, 1) == 0)
+        return wanting(session);
+    if (is_made_up(session, session->strip_first + session->strip_rows)) {
+        memset(row, 0, 4 * width);
+        return CODEC_ENDED;
+    }
+    if (session->has_inks && session->inks)
+        codec_colour_inks(session->inks, row, width);
+    else if (session->has_inks)
+        codec_convert_inks(row, width, session->inks_are_inverted, session->bgra);
+    if (session->scaler)
+        codec_scaler_push(session->scaler, row);
+    session->strip_rows++;
+    return CODEC_DONE;
+}
+
+/* 0: it was stopped. */
+static int hand_on_rows(codec_jpeg *session, const codec_placement *placement)
+{
+    if (session->strip && !session->scaler)
+        codec_place_rows(
+            session->strip, session->jpeg.output_width, session->strip_first, session->strip_rows, *placement, 0);
+    if (codec_stop_is_due(session->stop, 0))
+        return 0;
+    session->rows = session->strip_first + session->strip_rows;
+    session->strip_rows = 0;
+    return 1;
+}
+
+/* Up to `rows`, as long as the bytes are the file's own; the caller has set the trap. */
+static codec_status put_out(codec_jpeg *session, const codec_placement *placement, size_t rows)
+{
+    struct jpeg_decompress_struct *jpeg = &session->jpeg;
     size_t width = jpeg->output_width, most = STRIP_ROWS;
-    if (placement.colour && most * width > STRIP_PIXELS_BY_PROFILE)
+    if (placement->colour && most * width > STRIP_PIXELS_BY_PROFILE)
         most = STRIP_PIXELS_BY_PROFILE / width + 1;
+    int in_place = !session->scaler && codec_is_in_place(placement);
     if (!in_place && !session->strip && !(session->strip = malloc(4 * width * STRIP_ROWS)))
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
     while (jpeg->output_scanline < rows) {
-        size_t first = jpeg->output_scanline, count = 0;
-        size_t wanted = rows - first < most ? rows - first : most;
+        session->strip_first = jpeg->output_scanline;
+        size_t wanted = rows - session->strip_first < most ? rows - session->strip_first : most;
         codec_status status = CODEC_DONE;
-        while (count < wanted && status == CODEC_DONE) {
-            JSAMPROW row = in_place ? placement.origin + (ptrdiff_t)(first + count) * placement.step_y
-                                    : session->strip + 4 * width * count;
-            int was_whole = !session->has_ended_early;
-            if (codec_stop_is_due(session->stop, width)) {
-                status = CODEC_LATE;
-            } else if (jpeg_read_scanlines(jpeg, &row, 1) == 0) {
-                status = wanting(session);
-            } else if (was_whole && session->has_ended_early && !jpeg->buffered_image) {
-                if (in_place)
-                    memset(row, 0, 4 * width);
-                status = CODEC_ENDED;
-            } else {
-                if (session->has_inks && session->inks)
-                    codec_colour_inks(session->inks, row, width);
-                else if (session->has_inks)
-                    codec_convert_inks(row, width, jpeg->saw_Adobe_marker, session->bgra);
-                if (session->scaler)
-                    codec_scaler_push(session->scaler, row);
-                count++;
-            }
-        }
-        if (!in_place && !session->scaler)
-            codec_place_rows(session->strip, width, first, count, placement, 0);
-        if (codec_stop_is_due(session->stop, 0))
+        while (session->strip_rows < wanted && status == CODEC_DONE)
+            status = read_row(session, placement);
+        if (!hand_on_rows(session, placement))
             return CODEC_LATE;
-        session->rows = first + count;
         if (status != CODEC_DONE)
             return status;
     }
@@ -194,12 +239,16 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
 
 codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement, size_t rows)
 {
-    if (setjmp(session->trap))
+    if (setjmp(session->trap)) {
+        if (!session->is_stopped)
+            hand_on_rows(session, &placement);
         return codec_jpeg_failure(session);
+    }
     if (!is_untouched(session))
         return CODEC_FAILED;
+    session->strip_rows = 0;
     size_t height = session->jpeg.output_height;
-    return put_out(session, placement, rows < height ? rows : height);
+    return put_out(session, &placement, rows < height ? rows : height);
 }
 
 /* Of several scans; the caller has set the trap. */
@@ -257,13 +306,7 @@ int codec_jpeg_scan_is_read(const codec_jpeg *session)
 
 size_t codec_jpeg_scan_rows(const codec_jpeg *session)
 {
-    size_t margin = (size_t)session->jpeg.max_v_samp_factor, read = session->jpeg.input_iMCU_row;
-    if (session->has_ended_early && read > 0 && !codec_jpeg_scan_is_read(session))
-        read--; /* finished with coefficients that are not the file's */
-    read *= margin * session->jpeg.scale_num; /* of eight */
-    if (read >= session->jpeg.output_height)
-        return session->jpeg.output_height;
-    return read > margin ? read - margin : 0; /* upsampling looks at the rows below */
+    return rows_of(session, session->is_short ? session->short_row : session->jpeg.input_iMCU_row);
 }
 
 int codec_jpeg_covering_scan(const codec_jpeg *session) { return session->covering_scan; }

@@ -1,0 +1,107 @@
+import ImgdlCore
+import TestPictures
+import XCTest
+
+@testable import ImgdlCodecs
+
+/// B5, B7: what a JPEG's end decides, and what it does not.
+final class JPEGEndTests: XCTestCase {
+    private static let end: [UInt8] = [0xFF, 0xD9]
+
+    private var inOneScan: [Picture] {
+        Picture.everyCoding.filter {
+            ["baseline.jpg", "gray.jpg", "cmyk.jpg", "ycck.jpg", "arithmetic.jpg", "restarts.jpg"].contains($0.name)
+        }
+    }
+
+    private func salvage(_ bytes: [UInt8], pieces: Int = .max / 2, partials: Bool = false) -> DecodedImage? {
+        let decoder = BuiltInCodec().makeDecoder(decodeOptions())
+        do throws(Failure) {
+            try feed(decoder, bytes, pieces: pieces) { _ in if partials { _ = decoder.partialImage() } }
+            _ = try decoder.finish()
+            return nil
+        } catch {
+            return decoder.salvagedImage()
+        }
+    }
+
+    /// Every row is there: bytes between the last and the end cost none, however many, and however they come.
+    func testStrayBytesAheadOfTheEndCostNothing() {
+        for picture in inOneScan {
+            let bytes = picture.encoded()
+            let plain = decode(bytes)
+            XCTAssertNil(plain.failure)
+            for count in [1, 4, 5, 7, 8, 12, 64, 300] {
+                for stray: UInt8 in [0, 0x5A] {
+                    let padded = Array(bytes.dropLast(2)) + [UInt8](repeating: stray, count: count) + Self.end
+                    for pieces in [1, 7, 1000, .max / 2] {
+                        let got = decode(padded, pieces: pieces)
+                        XCTAssert(
+                            got == plain, "\(picture.name), \(count) bytes, pieces of \(pieces): \(got.failure as Any)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where scans may follow, a few are padding; but none may be missing.
+    func testAScanThatIsLostIsDamage() throws {
+        for picture in Picture.everyCoding where ["progressive.jpg", "separate-scans.jpg"].contains(picture.name) {
+            let bytes = picture.encoded()
+            let plain = decode(bytes)
+            let last = try XCTUnwrap(bytes.indices.last { bytes[$0] == 0xDA && bytes[$0 - 1] == 0xFF })
+            var lost = bytes
+            lost[last] = 0
+            for pieces in [1, 7, 1000, .max / 2] {
+                for count in [1, 7, 30] {
+                    let padded = Array(bytes.dropLast(2)) + [UInt8](repeating: 0x5A, count: count) + Self.end
+                    XCTAssert(decode(padded, pieces: pieces) == plain, "\(picture.name), \(count), \(pieces)")
+                }
+                XCTAssertEqual(decode(lost, pieces: pieces).failure?.code, .badImageData, picture.name)
+            }
+        }
+    }
+
+    /// Without its end alone: every row is salvaged, and is the picture's.
+    func testNoRowIsLostWithTheEnd() throws {
+        for picture in inOneScan where picture.name != "arithmetic.jpg" {
+            let bytes = picture.encoded()
+            let plain = decode(bytes)
+            let cut = Array(bytes.dropLast(2))
+            XCTAssertEqual(decode(cut).failure?.code, .truncated, picture.name)
+            XCTAssertEqual(decode(cut).failure?.message.contains("its end (EOI) is missing"), true, picture.name)
+            for pieces in [1, 7, 1000, .max / 2] {
+                let salvaged = try XCTUnwrap(salvage(cut, pieces: pieces, partials: pieces == 7), picture.name)
+                XCTAssertEqual(salvaged.ready.height, 150, "\(picture.name), pieces of \(pieces)")
+                XCTAssert(salvaged.bytes == plain.pixels, picture.name)
+            }
+        }
+    }
+
+    /// Cut between two rows of MCUs: all of the first is there but for the one row that needs the next for its colours.
+    func testRowsWhoseDataIsThereAreSalvaged() throws {
+        for quality: Int32 in [30, 85] {
+            var picture = Picture("rows.jpg", PICTURE_JPEG_BASELINE)
+            picture.spec.quality = quality
+            picture.spec.restart_interval = (picture.spec.width + 15) / 16
+            let bytes = picture.encoded()
+            let plain = try XCTUnwrap(decode(bytes).pixels)
+            let scan = try XCTUnwrap((0..<bytes.count - 1).first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
+            let restarts = (scan..<bytes.count - 1).filter {
+                bytes[$0] == 0xFF && (0xD0...0xD7).contains(bytes[$0 + 1])
+            }
+            XCTAssertEqual(restarts.count, 9)
+            for (row, restart) in restarts.enumerated() {
+                for end in [restart, restart + 1, restart + 2] {
+                    for pieces in [1, 1000, .max / 2] {
+                        let salvaged = try XCTUnwrap(salvage(Array(bytes[..<end]), pieces: pieces))
+                        let rows = salvaged.ready.height
+                        XCTAssertEqual(rows, 16 * (row + 1) - 1, "cut at \(end), pieces of \(pieces)")
+                        XCTAssert(salvaged.bytes[..<(4 * 201 * rows)] == plain[..<(4 * 201 * rows)], "cut at \(end)")
+                        XCTAssert(salvaged.bytes[(4 * 201 * rows)...].allSatisfy { $0 == 0 })
+                    }
+                }
+            }
+        }
+    }
+}

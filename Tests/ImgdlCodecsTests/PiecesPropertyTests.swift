@@ -1,0 +1,103 @@
+import Glibc
+import ImgdlCore
+import TestPictures
+import XCTest
+
+@testable import ImgdlCodecs
+
+/// B5, B7: JPEGs and WebPs, whole and damaged, end alike in one piece, in single bytes and in odd sizes, looked at in between or
+/// not: the same code and words, the same pixels, the same salvaged part.
+final class PiecesPropertyTests: XCTestCase {
+    /// Larger files and more damage: with IMGDL_LONG=1.
+    private static let isLong = getenv("IMGDL_LONG").map { String(cString: $0) == "1" } ?? false
+    private static let seed = getenv("IMGDL_SEED").flatMap { UInt64(String(cString: $0)) } ?? 2026
+
+    private struct Outcome: Equatable {
+        var verdict: Verdict
+        var salvaged: [UInt8]?
+        var rows = 0
+    }
+
+    private func outcome(_ bytes: [UInt8], _ options: DecodeOptions, pieces: Int, partials: Bool) -> Outcome {
+        let decoder = BuiltInCodec().makeDecoder(options)
+        do throws(Failure) {
+            try feed(decoder, bytes, pieces: pieces) { _ in if partials { _ = decoder.partialImage() } }
+            return Outcome(verdict: Verdict(try decoder.finish()))
+        } catch {
+            let salvaged = decoder.salvagedImage()
+            let verdict = Verdict(failure: error, header: decoder.header)
+            return Outcome(verdict: verdict, salvaged: salvaged?.bytes, rows: salvaged?.ready.height ?? 0)
+        }
+    }
+
+    /// Says what differs; whether nothing does.
+    private func check(_ bytes: [UInt8], _ name: String, _ options: DecodeOptions) -> Bool {
+        let whole = outcome(bytes, options, pieces: .max / 2, partials: false)
+        for (pieces, partials) in [(1, false), (1, true), (37, true), (1009, false), (1009, true)] {
+            guard pieces > bytes.count / 30_000 else { continue }
+            let other = outcome(bytes, options, pieces: pieces, partials: partials)
+            guard other != whole else { continue }
+            XCTFail(
+                "\(name) in pieces of \(pieces)\(partials ? ", looked at" : ""): \(other.verdict.failure as Any), "
+                    + "\(other.rows) rows, not \(whole.verdict.failure as Any), \(whole.rows) rows; "
+                    + "pixels alike: \(other.verdict.pixels == whole.verdict.pixels && other.salvaged == whole.salvaged)"
+            )
+            return false
+        }
+        return true
+    }
+
+    private struct Damage {
+        var state: UInt64
+
+        mutating func next(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % max(1, bound)
+        }
+
+        /// One to three places with other bytes, more or fewer of them; now and then the end cut off.
+        mutating func done(to bytes: [UInt8]) -> [UInt8] {
+            var damaged = bytes
+            for _ in 0...next(3) where damaged.count > 4 {
+                let at = 2 + next(damaged.count - 2)
+                switch next(6) {
+                case 0: damaged[at] = 0xFF
+                case 1: damaged[at] = UInt8(next(256))
+                case 2: damaged[at] ^= 1 << UInt8(next(8))
+                case 3: damaged.insert(contentsOf: (0...next(9)).map { _ in UInt8(next(256)) }, at: at)
+                case 4: damaged.removeSubrange(at..<min(damaged.count, at + 1 + next(9)))
+                default: if next(3) == 0 { damaged.removeSubrange(at...) }
+                }
+            }
+            return damaged
+        }
+    }
+
+    func testCorpusFiles() {
+        let most = Self.isLong ? Int.max : 6_000
+        for file in Corpus.files where ["jpeg", "webp"].contains(file.format) && file.bytes.count < most {
+            var options = decodeOptions()
+            options.maximumPixels = 1 << 22
+            _ = check(file.bytes, file.path, options)
+            options.targetWidth = 50
+            _ = check(file.bytes, "\(file.path), scaled", options)
+        }
+    }
+
+    func testDamagedFiles() {
+        print("seed \(Self.seed)")
+        var damage = Damage(state: Self.seed)
+        let rounds = Self.isLong ? 2000 : 20
+        var failures = 0
+        for var picture in Picture.everyCoding where !picture.name.hasSuffix("png") {
+            (picture.spec.width, picture.spec.height) = (67, 45)
+            let bytes = picture.encoded()
+            for round in 0..<rounds where failures < 20 {
+                var options = decodeOptions()
+                options.maximumPixels = 1 << 20
+                if round % 5 == 4 { options.targetWidth = 20 }
+                if !check(damage.done(to: bytes), "\(picture.name), round \(round)", options) { failures += 1 }
+            }
+        }
+    }
+}
