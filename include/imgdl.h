@@ -493,7 +493,8 @@ typedef struct imgdl_image_info {
     uint32_t height;
     uint32_t orientation; /* as stored, 1 to 8 */
     uint32_t frame_count; /* 0 while unknown */
-    int32_t has_alpha;
+    int32_t has_alpha; /* of a picture that is whole: something is seen through a pixel of it (of RGB8, and of an */
+                       /* animation, whose frames may not all be decoded: may be); before: the file may have alpha */
     int32_t is_progressive; /* partial images cover the whole canvas */
 } imgdl_image_info;         /* end of 1.0 */
 

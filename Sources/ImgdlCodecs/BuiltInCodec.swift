@@ -18,12 +18,15 @@ package final class BuiltInCodec: ImageCodec {
 protocol FormatDecoder: ImageDecoder {
     /// As far as they are known.
     var colours: Colours { get }
+    /// Whether pixels may let something through, whatever the header says.
+    var mayHaveAlpha: Bool { get }
     /// So many bytes are taken at a time; between two pieces decoding can be stopped.
     static var piece: Int { get }
 }
 
 extension FormatDecoder {
     var colours: Colours { Colours() }
+    var mayHaveAlpha: Bool { header?.hasAlpha ?? true }
     static var piece: Int { 64 * 1024 }
 }
 
@@ -41,7 +44,11 @@ final class SniffingDecoder: ImageDecoder {
         clock = DecodeClock(options, now: now)
     }
 
-    var header: ImageHeader? { decoder?.header }
+    /// Of a picture that is whole what its pixels tell, too.
+    var header: ImageHeader? {
+        if case .success(let image) = outcome { return image.header }
+        return decoder?.header
+    }
     var memoryDemand: Int64 { decoder?.memoryDemand ?? 0 }
 
     func stop() { clock.stop() }
@@ -73,7 +80,7 @@ final class SniffingDecoder: ImageDecoder {
         do throws(Failure) {
             try clock.check()
             guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
-            let image = described(try decoder.finish())
+            let image = try judged(described(try decoder.finish()), mayHaveAlpha: decoder.mayHaveAlpha)
             if let stillness = stillness(of: image.header) { throw stillness }
             try clock.check(after: .max)
             outcome = .success(image)
@@ -109,6 +116,16 @@ final class SniffingDecoder: ImageDecoder {
     private func described(_ image: DecodedImage) -> DecodedImage {
         var image = image
         if let decoder { image.colour = decoder.colours.description }
+        return image
+    }
+
+    /// Headers say whether there may be alpha, and some say it wrongly. Of an animation, whose later frames nobody may have
+    /// asked for, the first one tells only what its header denies.
+    private func judged(_ image: DecodedImage, mayHaveAlpha: Bool) throws(Failure) -> DecodedImage {
+        let isAnimated = image.header.frameCount > 1
+        guard image.pixels.format != .rgb8, mayHaveAlpha, !isAnimated || !image.header.hasAlpha else { return image }
+        var image = image
+        image.header.hasAlpha = try !image.pixels.isOpaque(clock)
         return image
     }
 

@@ -89,6 +89,16 @@ extension PixelBuffer {
         }
     }
 
+    /// Whether nothing is seen through any pixel of it.
+    func isOpaque(_ clock: DecodeClock?) throws(Failure) -> Bool {
+        for row in 0..<height {
+            try clock?.check(after: width / 4)
+            let first = (bytes + row * stride).assumingMemoryBound(to: UInt8.self)
+            guard codec_is_opaque(first, format.codecPixel, width) != 0 else { return false }
+        }
+        return true
+    }
+
     /// Itself where it has four bytes a pixel, or a copy that has.
     func inFourBytes(_ clock: DecodeClock?) throws(Failure) -> PixelBuffer {
         guard format.bytesPerPixel != 4 else { return self }

@@ -42,6 +42,9 @@ final class GIFDecoder: FormatDecoder {
         reader = GIFReader(isBGRA: options.pixelFormat.isBGRA)
     }
 
+    /// An index that the palette does not have is transparent, which the file says nowhere.
+    var mayHaveAlpha: Bool { true }
+
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         var rest = bytes
         while let event = try reader.next(&rest) {

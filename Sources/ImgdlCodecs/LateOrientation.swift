@@ -20,8 +20,12 @@ extension DecodedImage {
             let held = CheckedNumber(pixels.byteCount) * CheckedNumber(max(1, frames.count)) + CheckedNumber(beside)
             try options.checkMemory(canvas: layout, count: isComplete ? max(1, frames.count) : 1, codec: held)
         }
+        // Only a picture that is scaled has to know; and its header may be wrong.
+        let isScaled = layout.isScaled(width: pixels.width, height: pixels.height)
+        var isOpaque = isScaled && !header.hasAlpha
+        if isOpaque { isOpaque = try pixels.isOpaque(clock) }
         let shown = try pixels.shown(
-            as: layout, options, conversion, isOpaque: !header.hasAlpha, isDeep: isDeep, rows: ready.height, clock)
+            as: layout, options, conversion, isOpaque: isOpaque, isDeep: isDeep, rows: ready.height, clock)
         guard shown.pixels !== pixels else {
             return DecodedImage(
                 header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass, frames: frames,

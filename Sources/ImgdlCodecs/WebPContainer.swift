@@ -38,6 +38,7 @@ struct WebPContainer {
     /// Where the chunk header of the bitstream (VP8 or VP8L) stands in `body`.
     private(set) var bitstreamStart: Int?
     private(set) var isLossless = false
+    private(set) var hasAlphaChunk = false
     private(set) var profile: Profile?
     private(set) var orientation: Int?
 
@@ -113,6 +114,7 @@ struct WebPContainer {
         case _ where !isExtended && bitstreamStart == nil:
             try keepHeld(then: .everything)
         case "ALPH" where bitstreamStart == nil:
+            hasAlphaChunk = true
             try keepHeld(then: .kept(remaining: padded))
         case "ICCP" where profile == nil && bitstreamStart == nil:
             profile = .passedOver

@@ -29,6 +29,10 @@ final class WebPDecoder: FormatDecoder {
 
     private(set) var header: ImageHeader?
     var memoryDemand: Int64 { animation?.memoryDemand ?? 0 }
+    /// A lossless one's bit for it is a hint, and VP8X can be wrong.
+    var mayHaveAlpha: Bool {
+        animation != nil || container.isLossless || container.hasAlphaChunk || features?.has_alpha != 0
+    }
     private var layout: CanvasLayout?
     private var scaler: RowScaler?
     /// The turned or scaled picture; nil while it is the one that libwebp writes, or not known yet.

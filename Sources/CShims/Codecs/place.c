@@ -46,6 +46,29 @@ void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int
         codec_premultiply(to - 4 * count, count);
 }
 
+int codec_is_opaque(const uint8_t *pixels, codec_pixel pixel, size_t count)
+{
+    if (pixel == CODEC_PIXEL_THREE_BYTES)
+        return 1;
+    if (pixel == CODEC_PIXEL_FOUR_WORDS) {
+        uint64_t all = UINT64_MAX;
+        for (size_t i = 0; i < count; i++) {
+            uint64_t words;
+            memcpy(&words, pixels + 8 * i, sizeof words);
+            all &= words;
+        }
+        uint16_t each[4];
+        memcpy(each, &all, sizeof each);
+        return each[3] == UINT16_MAX;
+    }
+    uint32_t all = UINT32_MAX;
+    for (size_t i = 0; i < count; i++)
+        all &= load(pixels + 4 * i);
+    uint8_t each[4];
+    memcpy(each, &all, sizeof each);
+    return each[3] == UINT8_MAX;
+}
+
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra)
 {
     uint32_t flip = inverted ? 0 : 255;

@@ -59,7 +59,7 @@ package struct AnimationFrame: Sendable {
 /// Pixels, whole or so far. Partial images of formats whose rows are final share the canvas that is still written:
 /// only `ready` may be read without a race; the rest is transparent or already newer.
 package struct DecodedImage: Sendable {
-    package let header: ImageHeader
+    package var header: ImageHeader
     package let pixels: PixelBuffer
     /// The part of the canvas that holds pixels for good (or, for files stored in passes, the best so far).
     package let ready: PixelRectangle

@@ -67,6 +67,8 @@ void codec_place_rows(
 void codec_place_words(const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement);
 /* Four bytes a pixel from three, opaque, or from words, rounded. */
 void codec_four_bytes(const uint8_t *from, codec_pixel pixel, uint8_t *to, size_t count);
+/* Whether nothing is seen through any of so many pixels. */
+int codec_is_opaque(const uint8_t *pixels, codec_pixel pixel, size_t count);
 /* The same multiplication in place. */
 void codec_premultiply(uint8_t *pixels, size_t count);
 /* Straight alpha: pixels over those that are there, as the APNG specification blends them. */
