@@ -41,6 +41,7 @@ help:
 #? make examples-event-loops  examples/event-loops: downloads on the loops of epoll, GLib and libuv, in build/examples
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make play        the whole header at random, for PLAY_SECONDS=60 with a seed of its own or SEED=…
+#? make pieces      pictures in one piece, byte by byte and looked at, for PIECES_SECONDS=60; SEED=… CASE=… for one again
 #? make soak        mixed work with faults, 500 requests a second, for an hour; SOAK_SECONDS=600
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same, and what was installed away
 #? make man         the manual pages, from the header, in build/man
@@ -178,7 +179,7 @@ demonstration: $(PROGRAMS) build/pictures/.written
 # ---- Tests
 
 C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer \
-    build/tests/imgdl-player build/tests/hostile-client build/tests/hostile-crowd \
+    build/tests/imgdl-player build/tests/imgdl-pieces build/tests/hostile-client build/tests/hostile-crowd \
     build/tests/slow-sync.so
 STRUCT_FIELDS := build/tests/include/struct-fields.h
 C_SUPPORT := $(wildcard Tests/c/*.h) $(STRUCT_FIELDS) include/imgdl.h
@@ -252,6 +253,18 @@ PLAY_SECONDS ?= 60
 play: build/tests/imgdl-player build/bin/imgdl-origin build/pictures/.written
 	$< --origin build/bin/imgdl-origin --pictures build/pictures --seconds $(PLAY_SECONDS) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(WITHOUT),--without $(WITHOUT))
+
+# Pictures in pieces, looked at and not. SEED=… CASE=… plays again what was printed; PIECES_SECONDS=60.
+build/tests/imgdl-pieces: $(wildcard Tests/Pieces/*.c Tests/Pieces/*.h) include/imgdl.h $(LIBRARY) | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) -Iinclude $(CFLAGS) -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib
+
+PIECES_SECONDS ?= 60
+PIECES_FILES := $(wildcard $(or $(IMGDL_CORPUS),../shared/corpus)) Tests/Fuzz/finds build/pictures
+.PHONY: pieces
+pieces: build/tests/imgdl-pieces build/pictures/.written
+	$< --seconds $(PIECES_SECONDS) --found build/pieces $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) \
+	    $(PIECES_FILES)
 
 build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
