@@ -327,6 +327,19 @@ IMGDL_API double imgdl_image_scale_factor(const imgdl_image *image);
 IMGDL_API uint32_t imgdl_image_orientation(const imgdl_image *image);
 /** 1 if the picture is whole; 0 if it is a partial or a salvaged one. Since 1.0. */
 IMGDL_API int32_t imgdl_image_is_complete(const imgdl_image *image);
+
+/* What is to be said of a picture besides. */
+typedef uint32_t imgdl_picture_notes;
+enum {
+    /* Every pixel and every frame is there, but what marks the end of the file is missing or damaged: JPEG's EOI, PNG's last
+     * checksums or IEND, GIF's trailer; or a GIF has zeros between its blocks. Only where nothing was cut on the way: of a body
+     * whose length is known, of a scheme of yours, in memory. A body over HTTP/1 with neither Content-Length nor chunks that
+     * ends so is TRUNCATED. docs/errors.md says what else is. */
+    IMGDL_IMAGE_INCOMPLETE_END = 1u << 0
+};
+
+/** IMGDL_IMAGE_…, or'ed. Since 1.1. */
+IMGDL_API imgdl_picture_notes imgdl_image_notes(const imgdl_image *image);
 /** Which pass over the picture this is: the scan of a progressive JPEG, the pass of an interlaced PNG or GIF; 1
  *  otherwise. Not every one is shown: those between two looks are left out, and a scan that brings one of two colour
  *  differences waits for the other. Since 1.0. */

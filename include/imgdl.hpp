@@ -273,6 +273,8 @@ class Image : public detail::Shared<imgdl_image, imgdl_image_retain, imgdl_image
     double scale_factor() const noexcept { return imgdl_image_scale_factor(raw()); }
     std::uint32_t orientation() const noexcept { return imgdl_image_orientation(raw()); }
     bool is_complete() const noexcept { return imgdl_image_is_complete(raw()) != 0; }
+    /// All of the picture is there, but what marks the end of its file is missing or damaged.
+    bool has_incomplete_end() const noexcept { return (imgdl_image_notes(raw()) & IMGDL_IMAGE_INCOMPLETE_END) != 0; }
     bool is_good_enough() const noexcept { return imgdl_image_is_good_enough(raw()) != 0; }
     std::uint32_t pass() const noexcept { return imgdl_image_pass(raw()); }
     /// The part of a partial image that may be read.

@@ -20,6 +20,8 @@ protocol FormatDecoder: ImageDecoder {
     var colours: Colours { get }
     /// Whether pixels may let something through, whatever the header says.
     var mayHaveAlpha: Bool { get }
+    /// Of a picture that `finish` gave: the mark of its end is missing or damaged.
+    var hasIncompleteEnd: Bool { get }
     /// So many bytes are taken at a time; between two pieces decoding can be stopped.
     static var piece: Int { get }
 }
@@ -27,6 +29,7 @@ protocol FormatDecoder: ImageDecoder {
 extension FormatDecoder {
     var colours: Colours { Colours() }
     var mayHaveAlpha: Bool { header?.hasAlpha ?? true }
+    var hasIncompleteEnd: Bool { false }
     static var piece: Int { 64 * 1024 }
 }
 
@@ -73,14 +76,15 @@ final class SniffingDecoder: ImageDecoder {
         }
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    func finish(_ end: BodyEnd) throws(Failure) -> DecodedImage {
         if let outcome { return try outcome.get() }
         clock.begin()
         defer { clock.end() }
         do throws(Failure) {
             try clock.check()
             guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
-            let image = try judged(described(try decoder.finish()), mayHaveAlpha: decoder.mayHaveAlpha)
+            var image = try judged(described(try decoder.finish(end)), mayHaveAlpha: decoder.mayHaveAlpha)
+            image.hasIncompleteEnd = decoder.hasIncompleteEnd
             if let stillness = stillness(of: image.header) { throw stillness }
             try clock.check(after: .max)
             outcome = .success(image)

@@ -26,7 +26,7 @@ package enum FirstPictures {
             try? decoder.feed(UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count - 8)))
             _ = decoder.partialImage()
             try? decoder.feed(UnsafeRawBufferPointer(rebasing: bytes.suffix(8)))
-            _ = try? decoder.finish()
+            _ = try? decoder.finish(.whole)
         }
     }
 

@@ -24,6 +24,8 @@ final class GIFDecoder: FormatDecoder {
     private var frameCount = 0
     private var hasAlpha = false
     private var isComplete = false
+    private var lacksTrailer = false
+    var hasIncompleteEnd: Bool { lacksTrailer || reader.hasStrayZeros }
 
     /// The first frame, and what can be seen of it.
     private var first: PixelBuffer?
@@ -69,7 +71,11 @@ final class GIFDecoder: FormatDecoder {
         }
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    func finish(_ bodyEnd: BodyEnd) throws(Failure) -> DecodedImage {
+        if !isComplete, bodyEnd == .whole, frameCount > 0, frame == nil, reader.isBehindFrames {
+            lacksTrailer = true
+            try end()
+        }
         guard isComplete else {
             guard canvas != nil else { throw Failure(.truncated, "the GIF ends within its header") }
             throw Failure(.truncated, "the GIF ends in or behind frame \(frameCount)")

@@ -33,7 +33,21 @@ struct GIFReader {
     private var control = GIFFrame.Control()
     /// Repetitions as the file counts them, behind the first play; 0: for ever; nil: no such block so far.
     private(set) var repetitions: Int?
+    /// Between blocks, where there is nothing to be.
+    private(set) var hasStrayZeros = false
+    /// A block has said how the next frame is to be shown.
+    private var expectsFrame = false
     private let isBGRA: Bool
+    private static let control: UInt8 = 0xF9
+
+    /// No frame has begun whose data has not.
+    var isBehindFrames: Bool {
+        switch state {
+        case .screen, .globalPalette, .imageDescriptor, .localPalette, .codeSize: false
+        case .extensionSize, .extensionData, .dropped: !expectsFrame && label != Self.control
+        default: !expectsFrame
+        }
+    }
 
     init(isBGRA: Bool) { self.isBGRA = isBGRA }
 
@@ -52,6 +66,8 @@ struct GIFReader {
             case .block:
                 guard let byte = Self.byte(&rest) else { return nil }
                 switch byte {
+                // Some encoders end what has ended.
+                case 0: hasStrayZeros = true
                 case 0x21: state = .extensionLabel
                 case 0x2C: state = .imageDescriptor
                 case 0x3B:
@@ -82,6 +98,7 @@ struct GIFReader {
                 guard let bytes = try hold(&rest, 9) else { return nil }
                 frame = GIFFrame(bytes, control)
                 control = GIFFrame.Control()
+                expectsFrame = false
                 let flags = bytes[8]
                 frame.palette = globalPalette
                 state = flags & 0x80 != 0 ? .localPalette(3 << (Int(flags & 7) + 1)) : .codeSize
@@ -124,7 +141,8 @@ struct GIFReader {
 
     private mutating func readExtension(_ bytes: UnsafeRawBufferPointer) {
         switch (label, blocks) {
-        case (0xF9, _) where bytes.count >= 4:
+        case (Self.control, _) where bytes.count >= 4:
+            expectsFrame = true
             control = GIFFrame.Control(bytes)
         case (0xFF, 0):
             let name = String(decoding: bytes, as: UTF8.self)

@@ -31,6 +31,7 @@ final class JPEGDecoder: FormatDecoder {
     /// Found while a partial image was made: the next call tells it.
     private var failure: Failure?
     private var hasBrokenSession = false
+    private(set) var hasIncompleteEnd = false
 
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
@@ -86,18 +87,32 @@ final class JPEGDecoder: FormatDecoder {
         stage = hasMultipleScans ? .scans : .rows
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    func finish(_ end: BodyEnd) throws(Failure) -> DecodedImage {
         if let failure { throw failure }
         if stage == .collecting { endCollecting() }
         if stage != .complete { try pending.offerKept(use) }
         if stage == .rows {
             // libjpeg keeps rows back until it has seen what follows them.
             codec_jpeg_end(session)
-            try pending.offerKept(use)
+            do { try pending.offerKept(use) } catch { if stage != .trailer || hasBrokenSession { throw error } }
         }
+        if stage != .complete, end == .whole { try endWithoutMarker() }
         guard stage == .complete, let image = image(isComplete: true) else { throw truncated() }
         guard codec_jpeg_is_damaged(session, fed) == 0 else { throw Failure(.badImageData, words()) }
         return image
+    }
+
+    /// Of a body that is whole: complete if nothing but the mark of its end is missing.
+    private func endWithoutMarker() throws(Failure) {
+        switch stage {
+        case .trailer: guard codec_jpeg_is_final(session) != 0 else { return }
+        case .scans:
+            guard leaveInput(), codec_jpeg_is_final(session) != 0 else { return }
+            try putOutLastScan()
+        case .header, .collecting, .rows, .complete: return
+        }
+        hasIncompleteEnd = true
+        stage = .complete
     }
 
     func partialImage() -> DecodedImage? {
@@ -341,21 +356,23 @@ final class JPEGDecoder: FormatDecoder {
         guard let layout else { return nil }
         if stage == .complete { return image(isComplete: false) }
         guard stage == .scans else { return nil }
-        if hasBrokenSession {
-            guard codec_jpeg_is_out_of_memory(session) == 0 else { return nil }
-        } else if codec_jpeg_scan_is_read(session) == 0 {
-            lend(pending.bytes)
-        }
+        if hasBrokenSession, codec_jpeg_is_out_of_memory(session) != 0 { return nil }
         let scan = codec_jpeg_scan(session)
-        codec_jpeg_give_up(session)
-        // To where the bytes end; then what is missing is made up.
-        _ = codec_jpeg_consume(session)
+        let isLeft = leaveInput()
         let rows = scan == 1 ? codec_jpeg_scan_rows(session) : Int.max
-        guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
+        guard isLeft, scan > 0, rows > 0,
             codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? passCanvas(layout, isLast: true)
         else { return nil }
         let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion, clock), rows)
         return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
+    }
+
+    /// From here on libjpeg puts out what it has read: to where the bytes end; then what is missing is made up.
+    private func leaveInput() -> Bool {
+        if !hasBrokenSession, codec_jpeg_scan_is_read(session) == 0 { lend(pending.bytes) }
+        codec_jpeg_give_up(session)
+        _ = codec_jpeg_consume(session)
+        return codec_jpeg_consume(session) == CODEC_DONE
     }
 
     /// Once, ahead of all that is the picture itself.

@@ -27,7 +27,7 @@ struct JPEGThumbnail {
         do throws(Failure) {
             let decoder = try JPEGDecoder(own, clock)
             try decoder.feed(bytes)
-            let small = try decoder.finish().pixels
+            let small = try decoder.finish(.whole).pixels
             guard Self.isAlike(small, stored) else { return nil }
             let canvas = try makeCanvas()
             let placement = layout.placement(on: canvas, conversion, clock)

@@ -3,8 +3,9 @@ import ImgdlCore
 
 /// The animation in an APNG, as its chunks come by (PNG third edition, section 11.3.6).
 ///
-/// A file whose animation is broken is a good picture all the same: it is shown as a still, as browsers do. So nothing is
-/// thrown here but limits and lack of memory. Frames are decoded only when all are wanted.
+/// A file whose animation is broken is a good picture all the same: it is shown as a still, as browsers do. But where all frames
+/// are wanted nothing that was shown is taken back: behind frames that are whole, damage is a failure. Frames are decoded when
+/// all are wanted, and the first where it is not the default image.
 final class PNGAnimation {
     struct Control {
         var rectangle: PixelRectangle
@@ -54,6 +55,8 @@ final class PNGAnimation {
     private var control: Control?
     private var hasData = false
     private var isBehindImageData = false
+    /// The default image is no frame: it is for viewers that know no animations.
+    private var isImageNoFrame = false
     private var frame: PNGFrame?
     /// How frames are turned and scaled, as far as the image data's beginning tells.
     private var layout: CanvasLayout?
@@ -76,7 +79,12 @@ final class PNGAnimation {
     /// By what the file has said so far; 1: a still picture.
     var frameCount: Int { isBroken || announced == 0 ? 1 : announced }
     var loopCount: Int { frameCount > 1 ? plays : 1 }
-    private var decodes: Bool { options.decodesAllFrames && !isBroken && announced > 1 }
+    /// The first frame is shown in place of the default image.
+    var hidesImage: Bool { isImageNoFrame && !isBroken }
+    private var decodes: Bool {
+        if isBroken { return false }
+        return options.decodesAllFrames ? announced > 1 || hidesImage : hidesImage && begun <= 1
+    }
 
     // MARK: Chunks
 
@@ -96,7 +104,7 @@ final class PNGAnimation {
             canvas = FrameCanvas(
                 width: width, height: height, format: isDeep ? .rgba16 : options.pixelFormat.straight)
         }
-        guard options.decodesAllFrames, !isBehindImageData, !kept.contains(name) else { return }
+        guard !isBehindImageData, !kept.contains(name) else { return }
         kept.append(name)
         try setup.append(bytes)
     }
@@ -104,7 +112,7 @@ final class PNGAnimation {
     /// The data of acTL, nil if it is damaged. One behind the image data does not count.
     func announce(_ bytes: UnsafeRawBufferPointer?) {
         guard !isBehindImageData else { return }
-        guard let bytes, bytes.count == 8, announced == 0, Control.number(bytes, 0) > 0 else { return fail() }
+        guard let bytes, bytes.count == 8, announced == 0, Control.number(bytes, 0) > 0 else { return giveUp() }
         announced = Control.number(bytes, 0)
         plays = Control.number(bytes, 4)
     }
@@ -113,13 +121,13 @@ final class PNGAnimation {
     func begin(_ bytes: UnsafeRawBufferPointer?) throws(Failure) {
         guard !isBroken, !isBehindImageData || announced > 0 else { return }
         guard let bytes, bytes.count == 26, advance(Control.number(bytes, 0)), let control = Control(bytes) else {
-            return fail()
+            return try fail()
         }
         try endFrame()
         let area = control.rectangle
         guard area.width > 0, area.height > 0, area.x + area.width <= width, area.y + area.height <= height,
             isBehindImageData || begun == 0 && area.covers(width: width, height: height)
-        else { return fail() }
+        else { return try fail() }
         begun += 1
         if begun == 1 { firstMilliseconds = control.milliseconds }
         self.control = control
@@ -133,6 +141,7 @@ final class PNGAnimation {
     func beginImageData(length: Int) throws(Failure) {
         if !isBehindImageData {
             isBehindImageData = true
+            isImageNoFrame = control == nil && announced > 0
             if control != nil, decodes {
                 try checkFrame()
                 try open()
@@ -146,7 +155,7 @@ final class PNGAnimation {
     /// An fdAT chunk begins; `length` is that of the image data in it.
     func beginFrameData(sequence: Int, length: Int) throws(Failure) {
         guard !isBroken, announced > 0 else { return }
-        guard advance(sequence), isBehindImageData, control != nil else { return fail() }
+        guard advance(sequence), isBehindImageData, control != nil else { return try fail() }
         hasData = true
         try attempt { (frame) throws(Failure) in try frame.beginData(length: length) }
     }
@@ -162,10 +171,26 @@ final class PNGAnimation {
     /// IEND has come.
     func end() throws(Failure) {
         try endFrame()
-        if begun != announced || options.decodesAllFrames && decodes && frames.count != announced { fail() }
+        guard !isBroken, announced > 0 else { return }
+        let wanted = options.decodesAllFrames ? (announced > 1 || hidesImage ? announced : 0) : hidesImage ? 1 : 0
+        if begun != announced || frames.count != wanted { try fail() }
     }
 
-    func fail() {
+    /// Whether a file that ends here, or is damaged from here on, has brought every frame that was announced.
+    func hasAll(isWithinData: Bool) -> Bool {
+        if isBroken || announced == 0 { return true }
+        return begun == announced && (control == nil || hasData) && (frame?.isWhole ?? !isWithinData)
+    }
+
+    /// Two frames, or one that is not the default image, are an animation that may have been shown.
+    private func fail() throws(Failure) {
+        if options.decodesAllFrames, frames.count > (hidesImage ? 0 : 1) {
+            throw Failure(.badImageData, "the PNG is damaged behind frame \(frames.count) of its animation")
+        }
+        giveUp()
+    }
+
+    private func giveUp() {
         isBroken = true
         frame = nil
         control = nil
@@ -223,16 +248,15 @@ final class PNGAnimation {
         do { try body(frame) } catch { try forgive(error) }
     }
 
-    /// A frame that cannot be decoded makes the picture a still.
     private func forgive(_ failure: Failure) throws(Failure) {
         guard failure.code == .badImageData else { throw failure }
-        fail()
+        try fail()
     }
 
     private func endFrame() throws(Failure) {
         guard let ended = control else { return }
         control = nil
-        guard hasData else { return fail() }
+        guard hasData else { return try fail() }
         try attempt { (frame) throws(Failure) in try frame.finish() }
         guard let frame, let layout, var canvas else { return }
         self.frame = nil

@@ -31,7 +31,15 @@ struct PNGChunkFilter {
     private static let longestEXIF = 1024 * 1024
     private static let longestControl = 26
 
+    /// How zlib and libpng end, and which rows they have given by then, depends on how much they are shown at a time where data
+    /// is damaged, or runs on behind the last row. So image data is cut the same way whatever pieces the file comes in: so
+    /// finely that a partial image lacks little of what has come, and in no smaller parts than the two are quick with.
+    private static let unitLengths = 16...16 * 1024
+    private static let mostWaiting = 16
+
     private var state = State.signature
+    /// Bytes of image data given out so far.
+    private var imageBytes = 0
     private var progress = Progress.nothing
     private let held = ByteBuffer()
     /// Gets what libpng does not understand, and what both need.
@@ -62,6 +70,14 @@ struct PNGChunkFilter {
 
     /// The chunk IEND has passed.
     var isAtEnd: Bool { if case .end = state { true } else { false } }
+
+    /// Data of a frame behind the default image has begun to come, and is not over.
+    var isWithinFrame: Bool {
+        switch state {
+        case .frameSequence, .frameData: true
+        default: false
+        }
+    }
 
     /// The next bytes for libpng, to be used at once; nil when `rest` is used up.
     mutating func next(_ rest: inout UnsafeRawBufferPointer) throws(Failure) -> UnsafeRawBufferPointer? {
@@ -97,10 +113,10 @@ struct PNGChunkFilter {
                 }
                 held.removeAll()
             case .imageData(let remaining):
-                let taken = Self.take(&rest, remaining)
-                state = taken.count == remaining ? .head : .imageData(remaining: remaining - taken.count)
-                try animation.feed(taken)
-                return taken
+                guard let unit = try unit(&rest, remaining) else { return nil }
+                state = unit.count == remaining ? .head : .imageData(remaining: remaining - unit.count)
+                try animation.feed(unit)
+                return unit
             case .frameSequence(let length):
                 guard try hold(&rest, Self.headLength + Self.sequenceLength) else { return nil }
                 let sequence = held.bytes.suffix(Self.sequenceLength).reduce(0) { $0 << 8 | Int($1) }
@@ -108,9 +124,10 @@ struct PNGChunkFilter {
                 try animation.beginFrameData(sequence: sequence, length: length)
                 state = .frameData(remaining: length + Self.checksumLength)
             case .frameData(let remaining):
-                let taken = Self.take(&rest, remaining)
-                state = taken.count == remaining ? .head : .frameData(remaining: remaining - taken.count)
-                try animation.feed(taken)
+                guard let unit = try unit(&rest, remaining) else { return nil }
+                state = unit.count == remaining ? .head : .frameData(remaining: remaining - unit.count)
+                try animation.feed(unit)
+                held.removeAll()
             case .dropped(let remaining):
                 let taken = Self.take(&rest, remaining)
                 state = taken.count == remaining ? .head : .dropped(remaining: remaining - taken.count)
@@ -119,6 +136,35 @@ struct PNGChunkFilter {
             }
         }
         return nil
+    }
+
+    /// No more bytes will come: what waits of the image data, for libpng.
+    mutating func last() throws(Failure) -> UnsafeRawBufferPointer? {
+        guard !held.isEmpty else { return nil }
+        switch state {
+        case .imageData:
+            try animation.feed(held.bytes)
+            return held.bytes
+        case .frameData:
+            try animation.feed(held.bytes)
+            return nil
+        default: return nil
+        }
+    }
+
+    /// The next part of image data, of which so many bytes are to come; nil until it is there.
+    private mutating func unit(
+        _ rest: inout UnsafeRawBufferPointer, _ remaining: Int
+    ) throws(Failure) -> UnsafeRawBufferPointer? {
+        let wanted = imageBytes / Self.mostWaiting
+        let length = min(remaining, max(Self.unitLengths.lowerBound, min(Self.unitLengths.upperBound, wanted)))
+        if held.isEmpty, rest.count >= length {
+            imageBytes += length
+            return Self.take(&rest, length)
+        }
+        guard try hold(&rest, length) else { return nil }
+        imageBytes += length
+        return held.bytes
     }
 
     /// Bytes given out by `next` have been used.

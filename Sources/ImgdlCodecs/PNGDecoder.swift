@@ -7,18 +7,15 @@ import ImgdlCore
 /// for each partial image, with larger pixels where later passes have not come, so that each pass looks like a picture.
 /// So scaling holds a few rows of the full size, but for Adam7 all of them.
 final class PNGDecoder: FormatDecoder {
-    /// zlib and libpng have work at the edges of each piece they are given.
-    private static let batch = 16 * 1024
-
     private let options: DecodeOptions
     private let session: OpaquePointer
     private let clock: DecodeClock
     private let animation: PNGAnimation
     private var filter: PNGChunkFilter
-    private var pending = PendingBytes()
-    /// Found while a partial image was made: the next call tells it.
-    private var failure: Failure?
     private var isComplete = false
+    private(set) var hasIncompleteEnd = false
+    /// What is wrong behind the last row: of no account where the body is whole.
+    private var damagedEnd: Failure?
 
     private(set) var header: ImageHeader?
     var memoryDemand: Int64 { animation.memoryDemand }
@@ -53,16 +50,25 @@ final class PNGDecoder: FormatDecoder {
     deinit { codec_png_destroy(session) }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        if let failure { throw failure }
-        guard !isComplete else { return }
-        pending.batch = layout == nil ? 0 : Self.batch
-        try pending.offer(bytes, use)
+        guard !isComplete, damagedEnd == nil else { return }
+        var rest = bytes
+        while let piece = try next(&rest) {
+            try pass(piece)
+            filter.discardHeld()
+        }
+        if filter.isAtEnd, damagedEnd == nil { try end() }
     }
 
-    func finish() throws(Failure) -> DecodedImage {
-        if let failure { throw failure }
-        if !isComplete { try pending.offerKept(use) }
+    func finish(_ end: BodyEnd) throws(Failure) -> DecodedImage {
+        if !isComplete, damagedEnd == nil, let piece = try filter.last() { try pass(piece) }
+        if !isComplete, end == .whole, hasAll {
+            try animation.end()
+            hasIncompleteEnd = true
+            header?.frameCount = animation.frameCount
+            isComplete = true
+        }
         guard isComplete else {
+            if let damagedEnd { throw damagedEnd }
             guard layout != nil else { throw Failure(.truncated, "the PNG ends within its header") }
             let pass = codec_png_pass(session) + 1
             let rows = codec_png_rows(session)
@@ -82,9 +88,11 @@ final class PNGDecoder: FormatDecoder {
     }
 
     func partialImage() -> DecodedImage? {
-        guard failure == nil else { return nil }
-        if !isComplete {
-            do throws(Failure) { try pending.offerKept(use) } catch { failure = error }
+        if animation.hidesImage {
+            // Those of a still that is to be shown for want of an animation would have to be taken back.
+            guard options.decodesAllFrames, animation.frames.count > shown.frames else { return nil }
+            shown.frames = animation.frames.count
+            return animated(isComplete: false)
         }
         let rows = isInterlaced ? codec_png_rows(session) : scaler?.rows ?? codec_png_rows(session)
         let now = (pass: Int(codec_png_pass(session)), rows: rows, frames: animation.frames.count)
@@ -99,14 +107,21 @@ final class PNGDecoder: FormatDecoder {
 
     // MARK: Bytes in
 
-    private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
-        var rest = bytes
-        while let piece = try filter.next(&rest) {
-            try pass(piece)
-            filter.discardHeld()
+    /// The next bytes for libpng. What is broken behind all that makes a picture is kept for the end.
+    private func next(_ rest: inout UnsafeRawBufferPointer) throws(Failure) -> UnsafeRawBufferPointer? {
+        do throws(Failure) {
+            return try filter.next(&rest)
+        } catch {
+            guard error.code == .badImageData, hasAll else { throw error }
+            damagedEnd = error
+            return nil
         }
-        if filter.isAtEnd { try end() }
-        return bytes.count
+    }
+
+    /// All rows and frames, and nothing is wrong with them.
+    private var hasAll: Bool {
+        layout != nil && codec_png_is_whole(session) != 0 && codec_png_is_damaged(session) == 0
+            && animation.hasAll(isWithinData: filter.isWithinFrame)
     }
 
     private func pass(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
@@ -213,6 +228,7 @@ final class PNGDecoder: FormatDecoder {
 
     /// `isLast`: no other follows.
     private func picture(isComplete: Bool, isLast: Bool) throws(Failure) -> DecodedImage? {
+        if animation.hidesImage { return animated(isComplete: isComplete) }
         let pass = Int(codec_png_pass(session))
         guard let header, let layout, let written, codec_png_rows(session) > 0 else { return nil }
         var rows = codec_png_rows(session)
@@ -231,6 +247,15 @@ final class PNGDecoder: FormatDecoder {
             frames: frames(behind: pixels, isWhole: isComplete), loopCount: animation.loopCount)
     }
 
+    /// The frames that are whole, without the default image, which is none of them.
+    private func animated(isComplete: Bool) -> DecodedImage? {
+        guard let header, let layout, let first = animation.frames.first else { return nil }
+        return DecodedImage(
+            header: header, pixels: first.pixels, ready: layout.rectangle(ofRows: layout.storedHeight),
+            isComplete: isComplete, pass: 1, frames: animation.frameCount > 1 ? animation.frames : [],
+            loopCount: animation.loopCount)
+    }
+
     private func copy(
         _ passes: Adam7Picture, _ position: Adam7Position, _ layout: CanvasLayout, isLast: Bool
     ) throws(Failure) -> PixelBuffer {
@@ -246,7 +271,7 @@ final class PNGDecoder: FormatDecoder {
         return canvas.pixels
     }
 
-    /// The decoded frames. Where only one was wanted it is the picture, which need not be a frame of the animation.
+    /// The decoded frames. Where only one was wanted it is the picture.
     private func frames(behind pixels: PixelBuffer, isWhole: Bool) -> [AnimationFrame] {
         guard animation.frameCount > 1 else { return [] }
         if options.decodesAllFrames { return animation.frames }

@@ -69,7 +69,8 @@ final class WebPDecoder: FormatDecoder {
         try decode()
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    /// There is nothing behind its length to be missing.
+    func finish(_: BodyEnd) throws(Failure) -> DecodedImage {
         try animation?.look()
         guard let features, container.isWhole else {
             throw Failure(.truncated, "the WebP ends after \(container.received) of \(container.length ?? 12) bytes")

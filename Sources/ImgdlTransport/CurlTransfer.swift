@@ -595,7 +595,7 @@ final class CurlTransfer: LingeringStream {
         }
     }
 
-    private func report(_ head: ResponseHead) -> Bool {
+    private func report(_ head: consuming ResponseHead) -> Bool {
         if head.status == 407, proxy != nil {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
@@ -603,6 +603,7 @@ final class CurlTransfer: LingeringStream {
         isChunked =
             head.httpVersion == 11 && head.contentLength == nil
             && head.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "identity") } == true
+        if head.httpVersion < 20, head.contentLength == nil, !isChunked, !head.isEncoded { head.bodyEnd = .closing }
         codings = head.isEncoded ? ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init) : []
         decoder = nil
         guard case .discard = tell({ $0.transferReceived(id, head: head) }) else { return !isEnded }

@@ -15,7 +15,7 @@ final class DecoderObject {
     /// Writes *image: on failure too where salvage was asked for.
     func finish(_ image: UnsafeMutablePointer<OpaquePointer?>) throws(Failure) {
         do {
-            image.pointee = ImageObject.handle(try decoder.finish())
+            image.pointee = ImageObject.handle(try decoder.finish(.whole))
         } catch {
             if salvages, error.code.mayLeavePixels {
                 image.pointee = decoder.salvagedImage().flatMap { ImageObject.handle($0) }

@@ -96,6 +96,11 @@ public func imgdl_image_is_complete(_ handle: OpaquePointer?) -> Int32 {
     image(handle) { $0.isComplete } == true ? 1 : 0
 }
 
+@_cdecl("imgdl_image_notes") @implementation
+public func imgdl_image_notes(_ handle: OpaquePointer?) -> imgdl_picture_notes {
+    image(handle) { $0.hasIncompleteEnd } == true ? UInt32(IMGDL_IMAGE_INCOMPLETE_END) : 0
+}
+
 @_cdecl("imgdl_image_is_good_enough") @implementation
 public func imgdl_image_is_good_enough(_ handle: OpaquePointer?) -> Int32 {
     image(handle) { $0.isGoodEnough } == true ? 1 : 0

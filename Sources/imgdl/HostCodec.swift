@@ -96,7 +96,7 @@ private final class HostDecoder: ImageDecoder {
         try readHeader()
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    func finish(_ end: BodyEnd) throws(Failure) -> DecodedImage {
         var handle: OpaquePointer?
         let status = ask { codec.finishFunction(decoder, &handle) }
         let image = take(handle)

@@ -150,7 +150,7 @@ private final class HeldDecoder: ImageDecoder {
         if bytes.count > 1 { codec.hold("\(name) feeds") }
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    func finish(_: BodyEnd) throws(Failure) -> DecodedImage {
         codec.hold("\(name ?? "?") finishes")
         throw Failure(.badImageData, "no picture")
     }

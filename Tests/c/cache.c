@@ -273,6 +273,49 @@ static int64_t seconds_fresh(imgdl_cache *cache, const char *url)
     return entry.fresh_s;
 }
 
+TEST_WITH_CACHES("a picture without the mark of its end is shown where nothing was cut, stored or not (IMGDL_IMAGE_INCOMPLETE_END)")
+{
+    static const struct {
+        const char *name, *kind;
+        size_t end; /* EOI, IEND, or what else marks it */
+    } pictures[] = {{"baseline.jpg", "jpg", 2}, {"progressive.jpg", "jpg", 2}, {"truecolour.png", "png", 12}};
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
+        size_t size;
+        uint8_t *bytes = read_picture(pictures[i].name, &size);
+        imgdl_image *whole = NULL, *image = NULL;
+        REQUIRE_OK(imgdl_decode(bytes, size, NULL, &whole));
+        CHECK_NUMBER(imgdl_image_notes(whole), 0);
+        size -= pictures[i].end;
+        REQUIRE_OK(imgdl_decode(bytes, size, NULL, &image));
+        CHECK_NUMBER(imgdl_image_notes(image), IMGDL_IMAGE_INCOMPLETE_END);
+        CHECK_NUMBER(imgdl_image_is_complete(image), 1);
+        CHECK(memcmp(imgdl_image_pixels(image), imgdl_image_pixels(whole),
+                     imgdl_image_stride(whole) * imgdl_image_height(whole)) == 0);
+
+        char name[64];
+        snprintf(name, sizeof name, "endless-%zu-%d.%s", i, (int)getpid(), pictures[i].kind);
+        write_picture(name, bytes, size);
+        const char *lengths[] = {"short_by=0", "chunked=1"};
+        for (int way = 0; way < 2; way++) {
+            const char *url = at_origin("/pictures/%s?%s&etag=v1&" FRESH, name, lengths[way]);
+            CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, 0), NETWORK);
+            struct reply again = ask(downloader, url, IMGDL_CACHE_USE, 0);
+            CHECK_OUTCOME(again, HIT);
+            CHECK_NUMBER(again.width, imgdl_image_width(whole));
+        }
+        /* Its connection's end may have cut it; what is stored remembers that. */
+        const char *url = at_origin("/pictures/%s?length=none&etag=v1&" FRESH, name);
+        CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), NETWORK);
+        CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, 0).code, IMGDL_ERROR_TRUNCATED);
+        CHECK_CODE(ask(downloader, at_origin("/pictures/%s?length=none", name), IMGDL_CACHE_OFF, 0).code,
+                   IMGDL_ERROR_TRUNCATED);
+        (void)cache;
+        imgdl_image_release(whole);
+        imgdl_image_release(image);
+        free(bytes);
+    }
+}
+
 TEST_WITH_CACHES("what is no picture is validated by whoever asks next, fetched anew if that does not help, and a limit spoils nothing")
 {
     size_t size;

@@ -175,7 +175,7 @@ TEST("without a profile there are no notes on colours, and invalid handles have 
     imgdl_image_release(image);
     length = 7;
     CHECK(imgdl_image_icc_profile(image, &length) == NULL && length == 0);
-    CHECK(imgdl_image_colour_notes(NULL) == 0 && imgdl_image_is_good_enough(NULL) == 0);
+    CHECK(imgdl_image_colour_notes(NULL) == 0 && imgdl_image_notes(NULL) == 0 && imgdl_image_is_good_enough(NULL) == 0);
     free(bytes);
 }
 

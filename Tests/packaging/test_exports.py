@@ -20,7 +20,8 @@ PURE = {
         "batch", "cache", "data", "downloader", "executor", "hooks", "image", "token")),
     *(f"imgdl_image_{what}" for what in (
         "width", "height", "stride", "format", "pixel_format", "pixels", "frame_count", "frame_duration_ms", "loop_count",
-        "scale_factor", "orientation", "is_complete", "is_good_enough", "colour_notes", "icc_profile", "pass", "ready")),
+        "scale_factor", "orientation", "is_complete", "is_good_enough", "notes", "colour_notes", "icc_profile", "pass",
+        "ready")),
 }
 # Swift functions that are the frame: call and inLibrary, and `answer`, which is a call.
 FRAME = re.compile(r"(?:return )?(?:call|inLibrary|answer)\b *[({]")

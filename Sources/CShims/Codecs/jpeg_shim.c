@@ -309,6 +309,21 @@ size_t codec_jpeg_scan_rows(const codec_jpeg *session)
     return rows_of(session, session->is_short ? session->short_row : session->jpeg.input_iMCU_row);
 }
 
+int codec_jpeg_is_final(const codec_jpeg *session)
+{
+    const struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    /* An arithmetic coder leaves zeros at its end away: what is missing cannot be told from what was never written. */
+    if (session->is_arithmetic || session->is_short)
+        return 0;
+    if (!session->is_progressive)
+        return !jpeg->buffered_image || session->covering_scan > 0;
+    for (int i = 0; i < session->components; i++)
+        for (int k = 0; k < DCTSIZE2; k++)
+            if (jpeg->coef_bits[i][k] != 0)
+                return 0;
+    return 1;
+}
+
 int codec_jpeg_covering_scan(const codec_jpeg *session) { return session->covering_scan; }
 
 codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan, int smooths)

@@ -19,6 +19,7 @@ enum ResponseCoding {
         static let encoded: Int64 = 1
         static let undecodable: Int64 = 2
         static let overtaken: Int64 = 4
+        static let closing: Int64 = 8
     }
 
     static func encode(_ response: StoredResponse, _ row: RowIdentity) -> [UInt8] {
@@ -31,7 +32,8 @@ enum ResponseCoding {
         writer.number(response.responseTime)
         writer.number(
             (response.wasEncoded ? Flags.encoded : 0) | (response.isUndecodable ? Flags.undecodable : 0)
-                | (response.overtakenTime != nil ? Flags.overtaken : 0))
+                | (response.overtakenTime != nil ? Flags.overtaken : 0)
+                | (response.bodyEnd == .closing ? Flags.closing : 0))
         for digest in [response.context.trust, response.context.request, response.context.credentials] {
             writer.word(digest.high)
             writer.word(digest.low)
@@ -93,6 +95,7 @@ enum ResponseCoding {
             status: status, httpVersion: version, fields: [], requestTime: requestTime, responseTime: responseTime,
             context: context, wasEncoded: flags & Flags.encoded != 0, bodyLength: row.length, extent: extent)
         response.isUndecodable = flags & Flags.undecodable != 0
+        response.bodyEnd = flags & Flags.closing != 0 ? .closing : .whole
         guard let fieldCount = reader.number(), fieldCount <= content.count else { return nil }
         response.fields.reserveCapacity(Int(max(0, fieldCount)))
         for _ in 0..<max(0, fieldCount) {

@@ -77,7 +77,7 @@ private final class ChoosingDecoder: ImageDecoder {
         }
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    func finish(_ end: BodyEnd) throws(Failure) -> DecodedImage {
         if let outcome { return try outcome.get() }
         do throws(Failure) {
             try check()
@@ -86,7 +86,7 @@ private final class ChoosingDecoder: ImageDecoder {
             guard let decoder else {
                 throw Failure(.internal, "no codec was chosen")
             }
-            let image = try decoder.finish()
+            let image = try decoder.finish(end)
             outcome = .success(image)
             return image
         } catch {

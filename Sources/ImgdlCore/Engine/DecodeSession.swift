@@ -31,7 +31,9 @@ final class DecodeSession: @unchecked Sendable {
     }
 
     /// On a worker: the new bytes, then what the step asks for.
-    func run(_ step: DecodeStep, _ slices: [BodySlice], transfer: TransferID, variant: Int) -> DecodeReport {
+    func run(
+        _ step: DecodeStep, _ slices: [BodySlice], _ end: BodyEnd, transfer: TransferID, variant: Int
+    ) -> DecodeReport {
         var report = DecodeReport(transfer: transfer, variant: variant, attempt: attempt)
         let start = clock.now()
         do throws(Failure) {
@@ -44,7 +46,7 @@ final class DecodeSession: @unchecked Sendable {
             case .feed(let showing):
                 if showing { report.image = decoder.partialImage() }
             case .finish, .salvage:
-                report.image = try decoder.finish()
+                report.image = try decoder.finish(step == .finish ? end : .closing)
                 report.verdict = .finished
             }
         } catch {

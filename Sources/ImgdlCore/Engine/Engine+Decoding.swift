@@ -12,9 +12,10 @@ extension Engine {
                 clock: clock.source)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
+        let end = transfer.response?.head.bodyEnd ?? .whole
         stepsInWork += 1
         let isTaken = workers.submit(downloads.priority(id), goesOn: begun != nil) { [mailbox] in
-            mailbox.post(.decodeStepped(session.run(step, slices, transfer: id, variant: variant)))
+            mailbox.post(.decodeStepped(session.run(step, slices, end, transfer: id, variant: variant)))
         }
         if !isTaken {
             var report = DecodeReport(transfer: id, variant: variant, attempt: transfer.attempt)

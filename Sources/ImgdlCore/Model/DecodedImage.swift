@@ -73,6 +73,8 @@ package struct DecodedImage: Sendable {
     /// How often the animation plays; 0: for ever.
     package var loopCount = 1
     package var colour = ColourDescription()
+    /// It is whole, but what marks its end in the file is missing or damaged.
+    package var hasIncompleteEnd = false
     /// Worth showing for a while, though better may come; of itself when complete.
     package var isGoodEnough: Bool
     /// Pixels for each pixel of the layout: its subscriber's (features X10).

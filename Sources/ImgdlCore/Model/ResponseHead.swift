@@ -61,6 +61,12 @@ package struct ResponseHead: Equatable, Sendable {
         set { section.facts.outcome = newValue }
     }
 
+    /// Of a body that was announced to come without its length, and is not coded: whoever makes the head says so.
+    package var bodyEnd: BodyEnd {
+        get { section.facts.bodyEnd }
+        set { section.facts.bodyEnd = newValue }
+    }
+
     /// Of Content-Type, in lower case and without parameters (RFC 9110 section 8.3.1); empty where there is none.
     package var mediaType: String { section.facts.mediaType }
 
@@ -88,7 +94,7 @@ package struct ResponseHead: Equatable, Sendable {
         left.status == right.status && left.httpVersion == right.httpVersion
             && left.contentLength == right.contentLength && left.isEncoded == right.isEncoded
             && left.remainingCoding == right.remainingCoding && left.outcome == right.outcome
-            && left.fields == right.fields
+            && left.bodyEnd == right.bodyEnd && left.fields == right.fields
     }
 
     private static func mediaType(_ fields: [HeaderField]) -> String {
@@ -118,6 +124,7 @@ package struct ResponseHead: Equatable, Sendable {
             status: replacement.status, httpVersion: httpVersion, fields: replacement.fields, contentLength: length,
             isEncoded: isEncoded)
         replaced.outcome = outcome
+        replaced.bodyEnd = bodyEnd
         return replaced
     }
 }
@@ -131,6 +138,7 @@ struct ResponseFacts: Sendable {
     var mediaType = ""
     var contentLength: Int64?
     var isEncoded = false
+    var bodyEnd = BodyEnd.whole
     var remainingCoding: String?
     var outcome = CacheOutcome.network
     var sentCookies: [UInt8]?

@@ -29,6 +29,8 @@ package struct StoredResponse: Equatable, Sendable {
     package var wasEncoded: Bool
     /// A decoder found no picture in the body, or a damaged one: it is validated before each use.
     package var isUndecodable = false
+    /// Whether the body as it was received may have been cut.
+    package var bodyEnd = BodyEnd.whole
     /// Since when another answer has overtaken it that is not stored, in seconds since 1970: it is stale from then on, and its
     /// server is asked first. nil: none has.
     package var overtakenTime: Int64?

@@ -16,8 +16,9 @@ package protocol ImageDecoder: AnyObject {
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure)
 
     /// No more bytes will come: the whole picture, or why there is none. A picture that ends too early is `truncated`,
-    /// broken data `badImageData`; an unmarked success means every pixel is the file's.
-    func finish() throws(Failure) -> DecodedImage
+    /// broken data `badImageData`; a success means every pixel is the file's. Where the body is whole a picture of which all has
+    /// come but the mark of its end is shown, too, and marked (`hasIncompleteEnd`).
+    func finish(_ end: BodyEnd) throws(Failure) -> DecodedImage
 
     /// Known as soon as its bytes are there.
     var header: ImageHeader? { get }

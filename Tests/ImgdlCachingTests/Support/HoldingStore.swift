@@ -134,7 +134,7 @@ private final class PixelDecoder: ImageDecoder {
         header = ImageHeader(format: .png, width: 1, height: 1, hasAlpha: false, isProgressive: false)
     }
 
-    func finish() throws(Failure) -> DecodedImage {
+    func finish(_: BodyEnd) throws(Failure) -> DecodedImage {
         try check(isWhole: true)
         guard let header else { throw Failure(.truncated, "no bytes") }
         let pixels = try PixelBuffer(width: 1, height: 1, format: options.pixelFormat)

@@ -10,6 +10,7 @@ struct Verdict: Equatable {
     var frames: [[UInt8]] = []
     var milliseconds: [Int] = []
     var loopCount = 1
+    var hasIncompleteEnd = false
 
     init(_ image: DecodedImage) {
         header = image.header
@@ -18,6 +19,7 @@ struct Verdict: Equatable {
         frames = image.frames.map { bytes(of: $0.pixels) }
         milliseconds = image.frames.map(\.milliseconds)
         loopCount = image.loopCount
+        hasIncompleteEnd = image.hasIncompleteEnd
     }
 
     init(failure: Failure, header: ImageHeader?) { (self.failure, self.header) = (failure, header) }
@@ -29,6 +31,11 @@ func bytes(of pixels: PixelBuffer) -> [UInt8] {
     return (0..<pixels.height).flatMap { row in
         Array(UnsafeRawBufferPointer(start: pixels.bytes + row * pixels.stride, count: pixels.rowBytes))
     }
+}
+
+extension ImageDecoder {
+    /// Of a body that may have been cut.
+    func finish() throws(Failure) -> DecodedImage { try finish(.closing) }
 }
 
 extension PixelBuffer {
@@ -74,12 +81,13 @@ func feed(
 }
 
 func decode(
-    _ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), pieces: Int = .max / 2, partials: Bool = false
+    _ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), pieces: Int = .max / 2, partials: Bool = false,
+    end: BodyEnd = .closing
 ) -> Verdict {
     let decoder = BuiltInCodec().makeDecoder(options)
     do throws(Failure) {
         try feed(decoder, bytes, pieces: pieces) { _ in if partials { _ = decoder.partialImage() } }
-        return Verdict(try decoder.finish())
+        return Verdict(try decoder.finish(end))
     } catch {
         return Verdict(failure: error, header: decoder.header)
     }

@@ -122,6 +122,8 @@ class imgdl_rectangle(Structure):
 
 
 imgdl_colour_notes = c_uint32
+imgdl_picture_notes = c_uint32
+IMGDL_IMAGE_INCOMPLETE_END = 1 << 0
 IMGDL_COLOUR_NOTE_ICC = 1 << 0
 IMGDL_COLOUR_NOTE_SRGB = 1 << 1
 IMGDL_COLOUR_NOTE_GAMMA = 1 << 2
@@ -773,6 +775,7 @@ imgdl_image_scale_factor = _function("imgdl_image_scale_factor", c_double, imgdl
 imgdl_image_orientation = _function("imgdl_image_orientation", c_uint32, imgdl_image)
 imgdl_image_is_complete = _function("imgdl_image_is_complete", c_int32, imgdl_image)
 imgdl_image_is_good_enough = _function("imgdl_image_is_good_enough", c_int32, imgdl_image)
+imgdl_image_notes = _function("imgdl_image_notes", imgdl_picture_notes, imgdl_image)
 imgdl_image_colour_notes = _function("imgdl_image_colour_notes", imgdl_colour_notes, imgdl_image)
 imgdl_image_icc_profile = _function("imgdl_image_icc_profile", c_void_p, imgdl_image, POINTER(c_size_t))
 imgdl_image_pass = _function("imgdl_image_pass", c_uint32, imgdl_image)

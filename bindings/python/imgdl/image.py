@@ -263,6 +263,11 @@ class Image:
         return Rectangle(native.x, native.y, native.width, native.height)
 
     @property
+    def has_incomplete_end(self) -> bool:
+        """Whether all of the picture is there, but what marks the end of its file is missing or damaged."""
+        return bool(_native.imgdl_image_notes(self._handle) & _native.IMGDL_IMAGE_INCOMPLETE_END)
+
+    @property
     def is_good_enough(self) -> bool:
         """Whether it can be shown for a while: whole, or at the scan that `good_enough_scan` names."""
         return bool(_native.imgdl_image_is_good_enough(self._handle))

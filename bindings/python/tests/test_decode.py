@@ -231,6 +231,13 @@ class EarlyTests(unittest.TestCase):
                 self.assertEqual(image.pixels[:4], bytes([200, 200, 200, 255]))
                 self.assertIs(image.is_good_enough, True)
 
+    def test_incomplete_end(self):
+        data = (pictures() / "baseline.jpg").read_bytes()
+        self.assertIs(imgdl.decode(data).has_incomplete_end, False)
+        shown = imgdl.decode(data[:-2])
+        self.assertIs(shown.has_incomplete_end, True)
+        self.assertIs(shown.is_complete, True)
+
     def test_good_enough(self):
         data = (pictures() / "progressive.jpg").read_bytes()
         for scan in (2, 4):
@@ -313,7 +320,7 @@ class IntoTests(unittest.TestCase):
         memory = bytearray(16)
         for options in ({}, {"salvage": True}):
             with self.assertRaises(imgdl.ImageError) as caught:
-                imgdl.decode(self.data[:-20], into=memory, **options)
+                imgdl.decode(self.data[:-28], into=memory, **options)
             del caught
             self.assertNothingIsKept()
         with self.assertRaises(imgdl.LimitError):

@@ -210,6 +210,9 @@ struct codec_jpeg_scan_header {
 typedef struct codec_jpeg_scan_header codec_jpeg_scan_header;
 /* Of the scan being read, or (`before`) of the one ahead of it. */
 codec_jpeg_scan_header codec_jpeg_scan_header_of(const codec_jpeg *session, int before);
+/* Whether the scans that have begun say all of every coefficient (of one scan: every row was read), from bytes of the file
+ * alone. To be asked behind an input that was ended. */
+int codec_jpeg_is_final(const codec_jpeg *session);
 /* The first scan with which something is known of every pixel of every component; 0: it has not begun. */
 int codec_jpeg_covering_scan(const codec_jpeg *session);
 /* Ends the pass that is running, whether it has put out everything or not, and begins one over the picture as it is with this

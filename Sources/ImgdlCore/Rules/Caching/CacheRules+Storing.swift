@@ -21,12 +21,14 @@ extension CacheRules {
         let isFollowed =
             request.followsRedirects && RedirectRules.isRedirect(head.status)
             && fields.first(named: "Location") != nil
-        return StoredResponse(
+        var stored = StoredResponse(
             status: head.status, httpVersion: head.httpVersion,
             fields: withoutCookies(storable(fields, responseTime: responseTime), control),
             requestTime: requestTime, responseTime: responseTime, varying: varying, context: context,
             wasEncoded: head.isEncoded,
             extent: isFollowed ? .headAlone : extent)
+        stored.bodyEnd = head.bodyEnd
+        return stored
     }
 
     /// One range that was asked for, of bytes that can be counted (section 3.3), and not of a coded body, whose bytes others

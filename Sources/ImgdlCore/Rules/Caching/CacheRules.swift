@@ -121,6 +121,7 @@ package enum CacheRules {
             status: stored.status, httpVersion: stored.httpVersion, fields: fields,
             contentLength: isCounted ? stored.bodyLength : freshness.announcedLength, isEncoded: stored.wasEncoded)
         head.outcome = outcome
+        head.bodyEnd = stored.bodyEnd
         head.remainingCoding = freshness.remainingCoding
         return head
     }

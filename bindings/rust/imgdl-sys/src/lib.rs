@@ -31,6 +31,7 @@ pub type imgdl_status = i32;
 pub type imgdl_format = u32;
 pub type imgdl_pixel_format = u32;
 pub type imgdl_colour_notes = u32;
+pub type imgdl_picture_notes = u32;
 pub type imgdl_decode_flags = u32;
 pub type imgdl_colour = u32;
 pub type imgdl_event_mask = u32;
@@ -159,6 +160,7 @@ pub const IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED: imgdl_pixel_format = 4;
 pub const IMGDL_PIXEL_FORMAT_RGB8: imgdl_pixel_format = 5;
 pub const IMGDL_PIXEL_FORMAT_RGBA16: imgdl_pixel_format = 6;
 
+pub const IMGDL_IMAGE_INCOMPLETE_END: imgdl_picture_notes = 1 << 0;
 pub const IMGDL_COLOUR_NOTE_ICC: imgdl_colour_notes = 1 << 0;
 pub const IMGDL_COLOUR_NOTE_SRGB: imgdl_colour_notes = 1 << 1;
 pub const IMGDL_COLOUR_NOTE_GAMMA: imgdl_colour_notes = 1 << 2;
@@ -726,6 +728,7 @@ extern "C" {
     pub fn imgdl_image_orientation(image: *const imgdl_image) -> u32;
     pub fn imgdl_image_is_complete(image: *const imgdl_image) -> i32;
     pub fn imgdl_image_is_good_enough(image: *const imgdl_image) -> i32;
+    pub fn imgdl_image_notes(image: *const imgdl_image) -> imgdl_picture_notes;
     pub fn imgdl_image_colour_notes(image: *const imgdl_image) -> imgdl_colour_notes;
     pub fn imgdl_image_icc_profile(image: *const imgdl_image, length: *mut usize) -> *const c_void;
     pub fn imgdl_image_pass(image: *const imgdl_image) -> u32;

@@ -157,7 +157,7 @@ fn rust_facts() -> Facts {
         IMGDL_FORMAT_JPEG IMGDL_FORMAT_PNG IMGDL_FORMAT_WEBP IMGDL_FORMAT_GIF IMGDL_FORMAT_OTHER
         IMGDL_PIXEL_FORMAT_DEFAULT IMGDL_PIXEL_FORMAT_RGBA8 IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED
         IMGDL_PIXEL_FORMAT_BGRA8 IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED IMGDL_PIXEL_FORMAT_RGB8
-        IMGDL_PIXEL_FORMAT_RGBA16 IMGDL_COLOUR_NOTE_ICC IMGDL_COLOUR_NOTE_SRGB IMGDL_COLOUR_NOTE_GAMMA
+        IMGDL_PIXEL_FORMAT_RGBA16 IMGDL_IMAGE_INCOMPLETE_END IMGDL_COLOUR_NOTE_ICC IMGDL_COLOUR_NOTE_SRGB IMGDL_COLOUR_NOTE_GAMMA
         IMGDL_COLOUR_NOTE_CHROMATICITIES IMGDL_COLOUR_NOTE_CONVERTED IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE
         IMGDL_COLOUR_NOTE_COSTLY_PROFILE
         IMGDL_COLOUR_AS_STORED IMGDL_COLOUR_SRGB IMGDL_DECODE_IGNORE_ORIENTATION
@@ -420,7 +420,7 @@ fn every_function_is_declared_and_linked() {
         imgdl_image_width imgdl_image_height imgdl_image_stride imgdl_image_format imgdl_image_pixel_format
         imgdl_image_pixels imgdl_image_frame_count imgdl_image_frame imgdl_image_frame_duration_ms
         imgdl_image_loop_count imgdl_image_scale_factor imgdl_image_orientation imgdl_image_is_complete
-        imgdl_image_is_good_enough imgdl_image_colour_notes imgdl_image_icc_profile
+        imgdl_image_is_good_enough imgdl_image_notes imgdl_image_colour_notes imgdl_image_icc_profile
         imgdl_image_pass imgdl_image_ready imgdl_image_create imgdl_image_retain imgdl_image_release
         imgdl_data_bytes imgdl_data_length imgdl_data_retain imgdl_data_release imgdl_decode_options_init
         imgdl_image_info_init imgdl_decode imgdl_decoder_create imgdl_decoder_feed imgdl_decoder_info

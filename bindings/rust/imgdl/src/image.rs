@@ -196,6 +196,12 @@ impl Image {
         unsafe { sys::imgdl_image_pass(self.raw()) }
     }
 
+    /// Whether all of the picture is there, but what marks the end of its file is missing or damaged.
+    pub fn has_incomplete_end(&self) -> bool {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_image_notes(self.raw()) & sys::IMGDL_IMAGE_INCOMPLETE_END != 0 }
+    }
+
     /// Whether it can be shown for a while: it is whole, or at the scan that
     /// [`DecodeOptions::good_enough_scan`](crate::DecodeOptions::good_enough_scan) names.
     pub fn is_good_enough(&self) -> bool {

@@ -98,6 +98,14 @@ fn the_thumbnail_comes_first() {
 }
 
 #[test]
+fn a_picture_without_its_end_says_so() {
+    let bytes = picture("baseline.jpg");
+    assert!(!decode(&bytes, &DecodeOptions::new()).unwrap().has_incomplete_end());
+    let shown = decode(&bytes[..bytes.len() - 2], &DecodeOptions::new()).unwrap();
+    assert!(shown.has_incomplete_end() && shown.is_complete());
+}
+
+#[test]
 fn a_scan_is_good_enough() {
     for scan in [2, 4] {
         let mut decoder = Decoder::new(&DecodeOptions::new().good_enough_scan(scan)).unwrap();
