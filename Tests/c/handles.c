@@ -455,7 +455,7 @@ TEST("the structs of decoding and results, too")
     CHECK_CODE(imgdl_decode(bytes, SIZE_MAX, NULL, &image), IMGDL_ERROR_INVALID_ARGUMENT);
     CHECK_CODE(imgdl_decode(bytes, size, NULL, NULL), IMGDL_ERROR_INVALID_ARGUMENT);
     CHECK_CODE(imgdl_decode(bytes, 0, NULL, &image), IMGDL_ERROR_BAD_IMAGE_DATA);
-    CHECK_CODE(imgdl_decode(bytes, size - 20, NULL, &image), IMGDL_ERROR_TRUNCATED);
+    CHECK_CODE(imgdl_decode(bytes, size - 28, NULL, &image), IMGDL_ERROR_TRUNCATED);
     CHECK(image == untouched && decoder == NULL);
 
     REQUIRE_OK(imgdl_decoder_create(NULL, &decoder));
