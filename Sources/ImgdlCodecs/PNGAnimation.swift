@@ -47,6 +47,8 @@ final class PNGAnimation {
     private var canvas: FrameCanvas?
 
     private var isBroken = false
+    /// It is broken, and no still may take the place of what was shown.
+    private var hasFailed = false
     private var announced = 0
     private var plays = 0
     private var sequence = 0
@@ -178,6 +180,7 @@ final class PNGAnimation {
 
     /// Whether a file that ends here, or is damaged from here on, has brought every frame that was announced.
     func hasAll(isWithinData: Bool) -> Bool {
+        if hasFailed { return false }
         if isBroken || announced == 0 { return true }
         return begun == announced && (control == nil || hasData) && (frame?.isWhole ?? !isWithinData)
     }
@@ -185,6 +188,7 @@ final class PNGAnimation {
     /// Two frames, or one that is not the default image, are an animation that may have been shown.
     private func fail() throws(Failure) {
         if options.decodesAllFrames, frames.count > (hidesImage ? 0 : 1) {
+            hasFailed = true
             throw Failure(.badImageData, "the PNG is damaged behind frame \(frames.count) of its animation")
         }
         giveUp()

@@ -108,6 +108,22 @@ final class APNGTests: XCTestCase {
         }
     }
 
+    /// What is wrong with the animation is no matter of the file's end.
+    func testAControlTooManyIsAFailureWhereTheBodyIsWholeToo() {
+        var file = PNGFile(width: 2, height: 2)
+        file.add("acTL", PNGFile.number(2) + PNGFile.number(0))
+        file.add("IDAT", Self.data(0))
+        for (number, color) in [1, 2].enumerated() {
+            file.add("fcTL", PNGFile.control(2 * number, width: 2, height: 2))
+            file.add("fdAT", PNGFile.number(2 * number + 1) + Self.data(color))
+        }
+        file.add("fcTL", PNGFile.control(3, width: 2, height: 2))
+        XCTAssertEqual(decode(file.ended(), options(all: true), end: .whole).failure?.code, .badImageData)
+        let alone = decode(file.ended(), options(all: false), end: .whole)
+        XCTAssertEqual(alone.pixels, Self.pixels(0), "no animation, and so a still")
+        XCTAssertFalse(alone.hasIncompleteEnd)
+    }
+
     /// Frames that were shown stay, and the code tells.
     func testDamagedLaterFrames() {
         for hidden in [false, true] {
