@@ -45,6 +45,12 @@ The library is found at IMGDL_LIBRARY, in this package where a wheel brought it,
 where the system has libimgdl.so.1.
 """
 
+import sys
+
+# Before, handlers of signals run between any two instructions, and Ctrl-C leaves anything half done.
+if sys.version_info < (3, 10):
+    raise ImportError(f"imgdl needs Python 3.10 or later: this is {sys.version.split()[0]}")
+
 from ._native import imgdl_version_string as _version
 from ._options import NO_LIMIT
 from .batch import Batch, BatchProgress

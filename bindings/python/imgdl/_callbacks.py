@@ -8,19 +8,29 @@ will be called with it any more. So nothing is freed that C may call, and nothin
 from __future__ import annotations
 
 import _thread
+import dis
+import functools
 import itertools
+import signal
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Callable, Generic, Optional, TypeVar
+from _thread import get_ident
+from typing import Any, Callable, Generic, Optional, TypeVar
 
-from . import _process
+from . import _native, _process
+from ._waiting import Waiters
 from .errors import Code, Error, report
 
 Kept = TypeVar("Kept")
 
 _keys = itertools.count(1)
-_here = threading.local()
+
+
+class _Here(threading.local):
+    depth = 0
+
+
+_here = _Here()
 # A child that was forked in such a function has the thread for its own.
 _process.forget_in_child(lambda: _here.__dict__.clear())
 
@@ -28,7 +38,7 @@ _process.forget_in_child(lambda: _here.__dict__.clear())
 class Registry(Generic[Kept]):
     def __init__(self) -> None:
         self._kept: dict[int, Kept] = {}
-        self._waiting: Optional[threading.Condition] = None
+        self._waiters = Waiters()
 
     def add(self, kept: Kept) -> int:
         key = next(_keys)
@@ -40,10 +50,7 @@ class Registry(Generic[Kept]):
 
     def pop(self, key: Optional[int]) -> Optional[Kept]:
         kept = None if key is None else self._kept.pop(key, None)
-        waiting = self._waiting
-        if waiting is not None:
-            with waiting:
-                waiting.notify_all()
+        self._waiters.wake()
         return kept
 
     def clear(self) -> None:
@@ -54,39 +61,215 @@ class Registry(Generic[Kept]):
 
     def wait(self, is_settled: Callable[[list[Kept]], bool], timeout: float) -> None:
         """At the end of the process, which a thread of the library would crash that calls Python a moment too late."""
-        self._waiting = threading.Condition()
-        with self._waiting:
-            self._waiting.wait_for(lambda: is_settled(self.values()), timeout)
-        self._waiting = None
+        self._waiters.wait_for(lambda: is_settled(self.values()), timeout)
 
     def __len__(self) -> int:
         return len(self._kept)
 
 
-@contextmanager
-def called_by_the_library() -> Iterator[None]:
-    """While a function of the user's runs on a thread of the library, or in a call that it waits for."""
-    depth = getattr(_here, "depth", 0)
-    _here.depth = depth + 1
-    try:
-        yield
-    finally:
-        _here.depth = depth
+_main_thread = threading.main_thread().ident
+# Interrupts of the main thread inside of a call of the library, which C cannot carry: raised when it has returned.
+_struck: list[BaseException] = []
+
+
+def _forget() -> None:
+    global _main_thread
+    _main_thread = threading.main_thread().ident
+    _struck.clear()
+
+
+_process.forget_in_child(_forget)
+
+
+def callback(
+    prototype: Any, otherwise: Optional[int] = None, is_waited_for: bool = True
+) -> Callable[[Callable[..., Optional[int]]], Any]:
+    """Makes a Python function one of C. All that C calls is made by this.
+
+    Whatever is raised, wherever an interrupt strikes, C has a result: `otherwise`. ctypes gives none for a function that
+    raises, which for C is whatever lies in that place of the stack.
+    is_waited_for   waiting inside of it may be to wait for oneself: see `is_on_its_thread`
+    """
+
+    def decorate(function: Callable[..., Optional[int]]) -> Any:
+        # The `try` is first, and nothing is called outside of it: there an interrupt would strike.
+        def called(*arguments: Any, is_main: bool = True) -> Optional[int]:
+            global _struck
+            try:
+                is_main = get_ident() == _main_thread
+                depth = _here.depth
+                try:
+                    _here.depth = depth + is_waited_for
+                    result = function(*arguments)
+                finally:
+                    _here.depth = depth
+                return result
+            except BaseException as exception:
+                if is_main:
+                    _struck += (exception,)
+                else:
+                    report(exception)
+            return otherwise
+
+        return prototype(_layered(called, otherwise))
+
+    return decorate
+
+
+# An error that is none of an interrupt's comes again and again.
+_TRIES = (None,) * 100
+
+
+def last_callback(prototype: Any, is_waited_for: bool = True) -> Callable[[Callable[..., None]], Any]:
+    """As `callback`, of a function that C calls once and that must be through then: one that may be called again, and
+    is where an interrupt strikes it."""
+
+    def decorate(function: Callable[..., None]) -> Any:
+        def called(*arguments: Any) -> None:
+            global _struck
+            try:
+                for _ in _TRIES:
+                    is_main = True
+                    try:
+                        is_main = get_ident() == _main_thread
+                        depth = _here.depth
+                        try:
+                            _here.depth = depth + is_waited_for
+                            function(*arguments)
+                            break
+                        finally:
+                            _here.depth = depth
+                    except BaseException as exception:
+                        if is_main:
+                            _struck += (exception,)
+                        else:
+                            report(exception)
+                            break
+            except BaseException as exception:
+                _struck += (exception,)
+
+        return prototype(_layered(called, None))
+
+    return decorate
+
+
+# Python 3.10 looks for a signal once more where it comes to an `except`: each layer stands one more of them.
+_LAYERS = 4 if sys.version_info < (3, 11) else 0
+
+
+def _layered(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> Callable[..., Optional[int]]:
+    for _ in range(_LAYERS):
+        function = _layer(function, otherwise)
+    return _beginning_inside(function)
+
+
+def _layer(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> Callable[..., Optional[int]]:
+    def called(*arguments: Any) -> Optional[int]:
+        global _struck
+        try:
+            result = function(*arguments)
+            return result
+        except BaseException as exception:
+            _struck += (exception,)
+        return otherwise
+
+    return called
+
+
+def _beginning_inside(function: Any) -> Any:
+    """The same function, which lets no handler of a signal run before its first line: from 3.11 on the instruction that
+    it begins with does so, unless it says that a generator goes on. Before, one that begins with `try` does not."""
+    code = function.__code__
+    resume = dis.opmap.get("RESUME")
+    for at in range(0, len(code.co_code), 2):
+        if code.co_code[at] == resume:
+            instructions = code.co_code[: at + 1] + bytes([_AFTER_YIELD_FROM]) + code.co_code[at + 2 :]
+            function.__code__ = code.replace(co_code=instructions)
+            break
+    return function
+
+
+_AFTER_YIELD_FROM = 2
+
+
+def raise_struck() -> None:
+    """After a call of the library that may have called Python: raises what has struck there."""
+    if _struck and get_ident() == _main_thread:
+        exception = _struck[0]
+        _struck.clear()
+        try:
+            raise exception
+        finally:
+            del exception
+
+
+def _checked(result: Any, function: Any, arguments: Any) -> Any:
+    raise_struck()
+    return result
+
+
+# Those that call Python, but hand out nothing that would be lost.
+for _name in (
+    "imgdl_cache_clear",
+    "imgdl_cache_flush",
+    "imgdl_cache_release",
+    "imgdl_coder_release",
+    "imgdl_decoder_destroy",
+    "imgdl_decoder_feed",
+    "imgdl_downloader_destroy",
+    "imgdl_downloader_release",
+    "imgdl_downloader_set_observer",
+    "imgdl_downloader_shutdown",
+    "imgdl_executor_dispatch",
+    "imgdl_transport_register",
+):
+    _native.functions[_name].errcheck = _checked  # type: ignore[attr-defined]
 
 
 def is_on_its_thread() -> bool:
     """Whether waiting here would be to wait for oneself."""
-    return getattr(_here, "depth", 0) > 0
+    return _here.depth > 0
+
+
+def keep(exception: BaseException) -> bool:
+    """Whether it struck a function of the user's by chance, on the main thread: then it is raised where the call of the
+    library ends, whose business it is not."""
+    if get_ident() != _main_thread or (isinstance(exception, Exception) and not _is_of_a_handler(exception)):
+        return False
+    _struck.append(exception)
+    return True
+
+
+def _is_of_a_handler(exception: Exception) -> bool:
+    """Whether the handler of a signal raised it."""
+    handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    trace = exception.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in handlers:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _code_of(handler: Any) -> Any:
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    for function in (handler, getattr(handler, "__func__", None), getattr(type(handler), "__call__", None)):
+        code = getattr(function, "__code__", None)
+        if code is not None:
+            return code
+    return None
 
 
 def failure(exception: BaseException, otherwise: Code) -> tuple[int, str]:
     """What the library is told of an exception. An `Error` is an answer; anything else is also reported."""
     if isinstance(exception, Error):
         return exception.code or otherwise, exception.message
-    if isinstance(exception, KeyboardInterrupt):
-        # It hit this function by chance, on the main thread, inside of decode: it is raised again where it ends.
-        _thread.interrupt_main()
-    report(exception)
+    if not keep(exception):
+        if isinstance(exception, KeyboardInterrupt):
+            # Of a function on another thread that wants to end the process.
+            _thread.interrupt_main()
+        report(exception)
     return otherwise, f"{type(exception).__name__}: {exception}"
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _native
-from ._callbacks import Registry, called_by_the_library
+from ._callbacks import Registry, callback, keep, last_callback
 from .errors import Code, Error, error, report
 
 if TYPE_CHECKING:
@@ -107,8 +107,13 @@ class Canvas:
         if address == self._address:
             self._is_used = False
         else:
-            del self._others[address]
+            self._others.pop(address, None)
         self._forget()
+
+    def take_back(self) -> None:
+        """There is no picture: the library has nothing of it, also where an interrupt kept a function here from knowing."""
+        self._is_used = False
+        self._others.clear()
 
     def _forget(self) -> None:
         if not self._is_used and not self._others and not self._is_decoding:
@@ -162,20 +167,18 @@ def _address(view: memoryview) -> int:
     return int(address)
 
 
-@_native.imgdl_allocate  # type: ignore[untyped-decorator, unused-ignore]
+@callback(_native.imgdl_allocate)
 def _on_allocate(width: int, height: int, bytes_per_pixel: int, stride: Any, key: int) -> Optional[int]:
-    with called_by_the_library():
-        try:
-            canvas = _lent.get(key)
-            return None if canvas is None else canvas.allocate(width, height, bytes_per_pixel, stride)
-        except BaseException as exception:
-            report(exception)
-            return None
-
-
-@_native.imgdl_deallocate  # type: ignore[untyped-decorator, unused-ignore]
-def _on_deallocate(address: int, key: int) -> None:
-    with called_by_the_library():
+    try:
         canvas = _lent.get(key)
-        if canvas is not None:
-            canvas.deallocate(address)
+        return None if canvas is None else canvas.allocate(width, height, bytes_per_pixel, stride)
+    except BaseException as exception:
+        keep(exception) or report(exception)
+        return None
+
+
+@last_callback(_native.imgdl_deallocate)
+def _on_deallocate(address: int, key: int) -> None:
+    canvas = _lent.get(key)
+    if canvas is not None:
+        canvas.deallocate(address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import queue
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
@@ -25,8 +26,6 @@ def results(
     buffersize: int,
     shows_progress: bool,
 ) -> Generator[Token[Any], None, None]:
-    import queue
-
     source = iter(requests)
     pending: deque[Token[Any]] = deque()
     finished: queue.SimpleQueue[Token[Any]] = queue.SimpleQueue()

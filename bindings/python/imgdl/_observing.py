@@ -24,18 +24,17 @@ def unobserve(downloader: int) -> int:
     return int(_native.imgdl_downloader_set_observer(downloader, nobody, None, _native.imgdl_destructor()))
 
 
-@_native.imgdl_observer  # type: ignore[untyped-decorator, unused-ignore]
+@_callbacks.callback(_native.imgdl_observer)
 def _on_observation(pointer: Any, key: int) -> None:
     observer = observers.get(key)
     if observer is None:
         return
-    with _callbacks.called_by_the_library():
-        try:
-            observer(observation_from(pointer.contents))
-        except BaseException as exception:
-            report(exception)
+    try:
+        observer(observation_from(pointer.contents))
+    except BaseException as exception:
+        _callbacks.keep(exception) or report(exception)
 
 
-@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+@_callbacks.last_callback(_native.imgdl_destructor)
 def _on_observer_end(key: int) -> None:
     observers.pop(key)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Callable, Optional
 
 from . import _callbacks, _process
 from ._pump import Pump
+from ._waiting import Waiters
 from .errors import Code, error, report
 
 
 class Pending:
     """Something that is outstanding on a pump."""
 
-    __slots__ = ("_pump", "_generation", "_hooks", "_failure")
+    __slots__ = ("_pump", "_generation", "_hooks", "_waiters", "_failure")
 
     def __init__(self, pump: Pump) -> None:
         self._pump = pump
         self._generation = _process.generation
         # Guarded by the lock of the downloader's state.
         self._hooks: list[Callable[[Any], object]] = []
+        self._waiters = Waiters()
         # What a callback raised.
         self._failure: Optional[BaseException] = None
 
@@ -52,17 +53,22 @@ class Pending:
 
     def _report(self, exception: BaseException) -> None:
         """What a callback raised, which C cannot carry."""
-        if not isinstance(exception, Exception):
-            self._pump.interrupted(exception)
-        report(exception)
+        if not self._pump.interrupted(exception):
+            report(exception)
 
-    def _run_hooks(self, hooks: list[Callable[[Any], object]]) -> None:
-        """It has ended: no lock is held."""
-        for hook in hooks:
-            try:
-                self._pump.call(hook, self)
-            except BaseException as exception:
-                self._report(exception)
+    def _run_hooks(self) -> None:
+        """It has ended: no lock is held. May be called again."""
+        hooks = self._hooks
+        try:
+            while hooks:
+                hook = hooks[0]
+                del hooks[0]
+                try:
+                    self._pump.call(hook, self)
+                except BaseException as exception:
+                    self._report(exception)
+        finally:
+            self._waiters.wake()
 
     def _check_waiting(self) -> None:
         """Raises why this thread cannot wait for it."""
@@ -77,22 +83,5 @@ class Pending:
             return
         self._check_waiting()
         # In Python, not in the library: so that Ctrl-C ends the wait.
-        ended = threading.Lock()
-        ended.acquire()
-
-        def hook(pending: Pending) -> None:
-            ended.release()
-
-        if not self._when_done(hook):
-            return
-        seconds = -1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)
-        is_over = False
-        try:
-            is_over = ended.acquire(True, seconds)
-        finally:
-            if not is_over:
-                with self._pump.state.lock:
-                    if hook in self._hooks:
-                        self._hooks.remove(hook)
-        if not is_over and not self.done():
+        if not self._waiters.wait_for(self.done, timeout):
             raise error(Code.WAIT_TIMEOUT, f"not done within {timeout} s: {self._name}")

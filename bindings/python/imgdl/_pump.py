@@ -8,13 +8,16 @@ library would call destructors on threads of its own.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
 import select
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _native, _process
+from ._waiting import Flag
 from .errors import check, report
 
 if TYPE_CHECKING:
@@ -22,24 +25,28 @@ if TYPE_CHECKING:
 
 
 class Pump:
-    """One executor. What is said to be guarded is so by the lock of the downloader's state."""
+    """One executor. What is said to be guarded is so by the lock of the downloader's state.
+
+    An interrupt may strike at any call. So nothing is counted up and down: what is outstanding is a set of numbers, and
+    what ends a pump may be called again.
+    """
 
     def __init__(self, state: State) -> None:
         executor = ctypes.c_void_p()
         check(_native.imgdl_executor_create_pumped(executor))
         assert executor.value
         self.executor: int = executor.value
+        self._is_released = False
         self.descriptor: int = _native.imgdl_executor_fd(self.executor)
         self.state = state
-        # From before imgdl_download until the destructor has run. Guarded.
-        self.outstanding = 0
-        # Guarded.
+        # The numbers of downloads and batches, from before the library is asked until their destructors have run.
+        self.outstanding: set[int] = set()
         self.is_stopping = False
         self.is_dispatching = False
         # The thread that runs the callbacks; None before the first.
         self.thread: Optional[int] = None
-        # A KeyboardInterrupt or SystemExit out of a callback.
-        self.interrupt: Optional[BaseException] = None
+        # What wakes the thread that waits for the executor's descriptor; it closes it, too. Guarded.
+        self._waker: Optional[int] = None
 
     @property
     def is_own_thread(self) -> bool:
@@ -49,6 +56,11 @@ class Pump:
     @property
     def is_inside_callback(self) -> bool:
         return self.is_dispatching and self.is_own_thread
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing will be outstanding any more."""
+        return self.is_stopping and not self.outstanding
 
     def dispatch(self, maximum: int = 0) -> None:
         self.is_dispatching = True
@@ -61,68 +73,139 @@ class Pump:
         """Calls a function of the user's, here."""
         function(*arguments)
 
-    def accept(self, count: int) -> None:
-        """So many more are about to be outstanding. The lock is held."""
-        self.outstanding += count
+    def begin(self) -> None:
+        """Before something is outstanding for the first time. No lock is held."""
 
-    def interrupted(self, exception: BaseException) -> None:
-        """A callback raised what is meant to end more than a callback."""
+    def accept(self, keys: Iterable[int]) -> None:
+        """These are about to be outstanding. The lock is held."""
+        self.outstanding.update(keys)
+
+    def settled(self, key: int) -> None:
+        """It is not outstanding any more. Any thread; may be called again."""
+        self.outstanding.discard(key)
+        if self.is_over:
+            self.wake()
+
+    def wake(self) -> None:
+        """Has the thread of the pump look whether it is over."""
+        with self.state.lock:
+            if self._waker is not None:
+                os.eventfd_write(self._waker, 1)
+
+    def _open_waker(self) -> int:
+        waker = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._waker = waker
+        return waker
+
+    def _close_waker(self) -> None:
+        with self.state.lock:
+            waker, self._waker = self._waker, None
+            if waker is not None:
+                os.close(waker)
+
+    def _dispatch_until_over(self) -> None:
+        """On the thread that opened the waker."""
+        assert self._waker is not None
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        poll.register(self._waker, select.POLLIN)
+        while not self.is_over:
+            for descriptor, _ in poll.poll():
+                if descriptor == self.descriptor:
+                    self._dispatch_here()
+                else:
+                    os.eventfd_read(self._waker)
+
+    def _dispatch_here(self) -> None:
+        self.dispatch()
+
+    def interrupted(self, exception: BaseException) -> bool:
+        """A callback raised that. Whether it is meant to end more than a callback, and will be raised where it does."""
+        return False
 
     def stop(self) -> None:
-        """End as soon as nothing is outstanding. Any thread, also inside the garbage collector."""
+        """End as soon as nothing is outstanding. Any thread, also inside the garbage collector; may be called again."""
         raise NotImplementedError
 
     def join(self, timeout: Optional[float]) -> None:
         """Waits for the end. Not inside a callback."""
         raise NotImplementedError
 
+    def release_executor(self) -> None:
+        """Once, however often it is called."""
+        is_released, self._is_released = self._is_released, True
+        if not is_released:
+            _native.imgdl_executor_release(self.executor)
+
     def forget(self) -> None:
         """In a forked child: lets go of what the child has a copy of."""
-        _native.imgdl_executor_release(self.executor)
+        self.release_executor()
+        waker, self._waker = self._waker, None
+        if waker is not None:
+            os.close(waker)
 
 
 class ThreadPump(Pump):
-    """Callbacks on a thread of their own, which begins with the first download."""
+    """Callbacks on a thread of their own, which begins with the first download.
+
+    Python starts threads in a way that no interrupt must strike. So a thread that nothing strikes starts it.
+    """
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self._runner: Optional[threading.Thread] = None
-        self._wake_reader = self._wake_writer = -1
+        # Who comes first may begin: a thread, or the pump itself, which has ended without one.
+        self._claims: list[object] = []
+        self._begun = Flag()
+        self._problem: Optional[BaseException] = None
+        self._ended = Flag()
 
-    def accept(self, count: int) -> None:
-        if self._runner is None:
-            self._wake_reader, self._wake_writer = os.pipe()
-            # A daemon, because others are joined before the handler at exit can end them.
-            runner = threading.Thread(target=self._run, name="imgdl", daemon=True)
+    def begin(self) -> None:
+        if self._begun.is_set():
+            return
+        # A daemon, because others are joined before the handler at exit can end them.
+        runner = threading.Thread(target=self._run, name="imgdl", daemon=True)
+        _thread.start_new_thread(self._start, (runner,))
+        # One that was interrupted here before may have begun it.
+        self._begun.wait()
+        problem = self._problem
+        if problem is not None:
+            self._problem = None
+            self._begun.clear()
             try:
-                runner.start()
-            except BaseException:
-                os.close(self._wake_reader)
-                os.close(self._wake_writer)
-                raise
+                raise problem
+            finally:
+                del problem
+
+    def _start(self, runner: threading.Thread) -> None:
+        self._claims.append(runner)
+        if self._claims[0] is self:
+            self._begun.set()  # the downloader is closed
+        if self._claims[0] is not runner:
+            return
+        try:
+            self._open_waker()
+            runner.start()
             self._runner = runner
-        self.outstanding += count
+        except BaseException as problem:
+            self._close_waker()
+            self._problem = problem
+            self._claims.clear()
+            if self.is_stopping:
+                self.stop()
+        self._begun.set()
 
     def _run(self) -> None:
         self.thread = threading.get_ident()
-        poll = select.poll()
-        poll.register(self.descriptor, select.POLLIN)
-        poll.register(self._wake_reader, select.POLLIN)
-        # The pipe is closed after its only byte was read: nobody can write to what the number names later.
-        is_stopping = False
-        while not (is_stopping and self.outstanding == 0):
-            for descriptor, _ in poll.poll():
-                if descriptor == self.descriptor:
-                    self.dispatch()
-                    self._end_if_forked()
-                else:
-                    os.read(self._wake_reader, 1)
-                    poll.unregister(self._wake_reader)
-                    is_stopping = True
-        _native.imgdl_executor_release(self.executor)
-        os.close(self._wake_reader)
-        os.close(self._wake_writer)
+        self._dispatch_until_over()
+        self._close_waker()
+        self.release_executor()
         self.state.pump_ended(self)
+        self._ended.set()
+
+    def _dispatch_here(self) -> None:
+        self.dispatch()
+        self._end_if_forked()
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         # At once after it, because what follows takes locks, which a child may find taken for ever.
@@ -144,22 +227,15 @@ class ThreadPump(Pump):
             os._exit(0)
 
     def stop(self) -> None:
-        with self.state.lock:
-            if self.is_stopping:
-                return
-            self.is_stopping = True
-            if self._runner is not None:
-                os.write(self._wake_writer, b"\0")
-                return
-        _native.imgdl_executor_release(self.executor)
-        self.state.pump_ended(self)
+        self.is_stopping = True
+        self._claims.append(self)
+        if self._claims[0] is self:
+            self.release_executor()
+            self.state.pump_ended(self)
+            self._ended.set()
+        else:
+            self.wake()
 
     def join(self, timeout: Optional[float]) -> None:
-        if self._runner is not None:
+        if self._ended.wait(timeout) and self._runner is not None:
             self._runner.join(timeout)
-
-    def forget(self) -> None:
-        super().forget()
-        if self._wake_reader >= 0 and not self.is_stopping:
-            os.close(self._wake_reader)
-            os.close(self._wake_writer)

@@ -21,7 +21,9 @@ class Reference:
         self._release = release
 
     def __del__(self) -> None:
-        self._release(self.handle)
+        # An interrupt may have struck before it had its handle.
+        if hasattr(self, "_release"):
+            self._release(self.handle)
 
     def view(self, address: Optional[int], size: int) -> memoryview:
         """The memory, which lives as long as any view or slice of it."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _callbacks, _native, _process, transport
 from ._observing import unobserve
 from ._pump import Pump, ThreadPump
+from ._waiting import Waiters
 from .errors import Code, Error, check, error
 from .token import _outstanding
 
@@ -30,11 +32,11 @@ class State:
         self.generation = _process.generation
         # Reentrant, because the garbage collector and signal handlers may come by while it is held.
         self.lock = threading.RLock()
-        self.is_idle = threading.Condition(self.lock)
+        self._idle_waiters = Waiters()
         # All guarded.
-        self.outstanding = 0
         self.is_closing = False
         self.is_finished = False
+        self._has_let_go = False
         self.pumps: list[Pump] = []
         # What the shared downloader, which lives on, has of ours.
         self.is_observed = False
@@ -65,35 +67,44 @@ class State:
 
     # What is outstanding
 
-    def accept(self, loop: Optional[asyncio.AbstractEventLoop], count: int = 1) -> Pump:
-        """Counts downloads that are about to be made; `release` takes each back."""
+    def pump_for(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pump:
+        """What runs the callbacks of downloads that are about to be made. Raises `Error` after close and after fork."""
         _process.check(self.generation)
-        if loop is not None:
-            self._end_pumps_of_closed_loops()
+        if self.is_closing:
+            raise closed()
+        if loop is None:
+            self.thread_pump.begin()
+            return self.thread_pump
+        self._end_pumps_of_closed_loops()
         with self.lock:
             if self.is_closing:
                 raise closed()
-            pump: Pump = self.thread_pump if loop is None else self._loop_pump(loop)
-            pump.accept(count)
-            self.outstanding += count
-            return pump
+            return self._loop_pump(loop)
 
-    def release(self, pump: Pump) -> None:
+    def accept(self, pump: Pump, keys: Iterable[int]) -> None:
+        """Counts downloads that are about to be made; `release` takes each back."""
         with self.lock:
-            pump.outstanding -= 1
-            self.outstanding -= 1
-            if self.outstanding == 0:
-                self.is_idle.notify_all()
+            if self.is_closing:
+                raise closed()
+            pump.accept(keys)
+
+    def release(self, pump: Pump, key: int) -> None:
+        """May be called again."""
+        pump.settled(key)
+        if self._is_idle():
+            self._idle_waiters.wake()
+
+    def _is_idle(self) -> bool:
+        return not any(pump.outstanding for pump in list(self.pumps))
 
     def wait_idle(self, timeout: Optional[float]) -> None:
         _process.check(self.generation)
         if _callbacks.is_on_its_thread():
             raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
-        with self.lock:
-            if any(pump.outstanding and pump.is_own_thread for pump in self.pumps):
-                raise error(Code.WOULD_DEADLOCK, "this thread runs callbacks that it would wait for")
-            if not self.is_idle.wait_for(lambda: self.outstanding == 0, timeout):
-                raise error(Code.WAIT_TIMEOUT, f"not idle within {timeout} s")
+        if any(pump.outstanding and pump.is_own_thread for pump in list(self.pumps)):
+            raise error(Code.WOULD_DEADLOCK, "this thread runs callbacks that it would wait for")
+        if not self._idle_waiters.wait_for(self._is_idle, timeout):
+            raise error(Code.WAIT_TIMEOUT, f"not idle within {timeout} s")
 
     def cancel_on(self, pump: Optional[Pump] = None) -> None:
         for pending in list(_outstanding.values()):
@@ -128,11 +139,12 @@ class State:
                 return
             pumps = list(self.pumps)
             if not self.is_shared:
-                check(
-                    _native.imgdl_downloader_shutdown(
-                        self.handle, _native.IMGDL_SHUTDOWN_CANCEL, _native.imgdl_destructor(), None
-                    )
+                code = _native.imgdl_downloader_shutdown(
+                    self.handle, _native.IMGDL_SHUTDOWN_CANCEL, _native.imgdl_destructor(), None
                 )
+                # Another thread that closes it may be further.
+                if code != Code.INVALID_HANDLE:
+                    check(code)
         if self.is_shared:
             self.cancel_on()
         for pump in pumps:
@@ -153,18 +165,19 @@ class State:
         self._finish()
 
     def _finish(self) -> None:
-        with self.lock:
-            if self.is_finished:
-                return
-            self.is_finished = True
-        if self.is_shared:
+        """Once, however often it is called: an interrupt may strike before it is through."""
+        if self.is_finished:
+            return
+        if self.is_shared and not self._has_let_go:
             if self.is_observed:
                 unobserve(self.handle)
             for scheme in self.schemes:
                 transport.register(self.handle, scheme, None)
-            _native.imgdl_downloader_release(self.handle)
-        else:
-            _native.imgdl_downloader_destroy(self.handle)
+        has_let_go, self._has_let_go = self._has_let_go, True
+        if not has_let_go:
+            release = _native.imgdl_downloader_release if self.is_shared else _native.imgdl_downloader_destroy
+            release(self.handle)
+        self.is_finished = True
 
     def abandon(self) -> None:
         """The Python object is garbage, so that nothing is outstanding. Waits for nothing."""

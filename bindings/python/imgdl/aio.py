@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import select
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _native
+from . import _callbacks
 from ._pump import Pump
+from ._waiting import Flag
 
 if TYPE_CHECKING:
     from ._pending import Pending
@@ -24,54 +24,71 @@ class LoopPump(Pump):
     def __init__(self, state: State, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(state)
         self.loop = loop
+        # The last that ran the loop.
         self.thread = threading.get_ident()
-        self._ended = threading.Event()
+        self._ended = Flag()
         try:
             loop.add_reader(self.descriptor, self._on_readable)
         except BaseException:
-            _native.imgdl_executor_release(self.executor)
+            self.release_executor()
             raise
+
+    @property
+    def is_own_thread(self) -> bool:
+        if asyncio._get_running_loop() is self.loop:
+            return True
+        # Threads may run it in turn.
+        return threading.get_ident() == self.thread and not self.loop.is_running()
+
+    @property
+    def is_inside_callback(self) -> bool:
+        return self.is_dispatching and threading.get_ident() == self.thread
 
     def _on_readable(self) -> None:
         if self._ended.is_set():
             return
+        self.thread = threading.get_ident()
         # What is left keeps the descriptor readable.
-        self.dispatch(_BATCH)
-        if self.is_stopping and self.outstanding == 0:
-            self._retire()
-        interrupt, self.interrupt = self.interrupt, None
-        if interrupt is not None:
-            raise interrupt
+        try:
+            self.dispatch(_BATCH)
+        finally:
+            if self.is_over:
+                self._retire()
 
-    def interrupted(self, exception: BaseException) -> None:
+    def interrupted(self, exception: BaseException) -> bool:
         # C cannot carry it: the loop gets it when the dispatch is over.
-        self.interrupt = exception
+        return _callbacks.keep(exception)
 
     def _retire(self) -> None:
         if self._ended.is_set():
             return
         if not self.loop.is_closed():
             self.loop.remove_reader(self.descriptor)
-        _native.imgdl_executor_release(self.executor)
-        self._ended.set()
+        self.release_executor()
         self.state.pump_ended(self)
+        self._ended.set()
 
     @property
     def _runs_elsewhere(self) -> bool:
-        return not self.is_own_thread and self.loop.is_running()
+        return self.loop.is_running() and asyncio._get_running_loop() is not self.loop
+
+    def wake(self) -> None:
+        super().wake()
+        if self._runs_elsewhere:
+            try:
+                self.loop.call_soon_threadsafe(self._on_readable)
+            except RuntimeError:
+                pass  # closed at this moment
 
     def stop(self) -> None:
-        with self.state.lock:
-            if self.is_stopping:
-                return
-            self.is_stopping = True
+        self.is_stopping = True
         if self._runs_elsewhere:
             try:
                 self.loop.call_soon_threadsafe(self._on_readable)
                 return
             except RuntimeError:
                 pass  # closed at this moment
-        if self.outstanding == 0 and not self.is_dispatching:
+        if self.is_over and not self.is_dispatching:
             self._retire()
 
     def join(self, timeout: Optional[float]) -> None:
@@ -79,11 +96,13 @@ class LoopPump(Pump):
             self._ended.wait(timeout)
             return
         # The loop does not run, or waits for this very call: this thread takes its place.
-        poll = select.poll()
-        poll.register(self.descriptor, select.POLLIN)
-        while self.outstanding:
-            poll.poll()
-            self.dispatch()
+        if not self.is_over:
+            self.thread = threading.get_ident()
+            self._open_waker()
+            try:
+                self._dispatch_until_over()
+            finally:
+                self._close_waker()
         self._retire()
 
 

@@ -6,11 +6,12 @@ import ctypes
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
-from . import _native, _options, _process
+from . import _callbacks, _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
+from ._waiting import surely
 from .errors import check, error
-from .token import Token, _keys, _on_end, _outstanding, tell
+from .token import Token, _keys, _on_end, _outstanding, settle, tell
 
 if TYPE_CHECKING:
     from .downloader import Downloader
@@ -40,7 +41,7 @@ class Batch(Pending):
     task cancels the batch.
     """
 
-    __slots__ = ("_downloader", "_handle", "_callback", "_progress", "_is_done", "_is_paused", "__weakref__")
+    __slots__ = ("_downloader", "_key", "_handle", "_callback", "_progress", "_is_done", "_is_paused", "__weakref__")
 
     def __init__(
         self,
@@ -53,6 +54,8 @@ class Batch(Pending):
         # Until the end, as tokens do.
         self._downloader: Optional[Downloader] = downloader
         self._callback = callback
+        # Under which the library knows it.
+        self._key = next(_keys)
         # Guarded by the lock of the downloader's state.
         self._handle: Optional[int] = None
         self._is_done = False
@@ -162,23 +165,19 @@ class Batch(Pending):
         self._callback = None
         downloader, self._downloader = self._downloader, None
         with self._pump.state.lock:
-            if self._is_done:
-                return
             self._is_done = True
             handle, self._handle = self._handle, None
-            hooks, self._hooks = self._hooks, []
         if handle is not None:
             _native.imgdl_batch_release(handle)
-        self._run_hooks(hooks)
+        self._run_hooks()
         del downloader
 
     def _end(self) -> None:
         """Nothing will come any more."""
         self._finish()
-        self._pump.state.release(self._pump)
 
 
-@_native.callback_type(_native.imgdl_batch_options, "progress")  # type: ignore[untyped-decorator, unused-ignore]
+@_callbacks.callback(_native.callback_type(_native.imgdl_batch_options, "progress"), is_waited_for=False)
 def _on_progress(pointer: Any, key: int) -> None:
     batch = _outstanding.get(key)
     if not isinstance(batch, Batch):
@@ -191,48 +190,52 @@ def _on_progress(pointer: Any, key: int) -> None:
 
 
 def submit(
-    downloader: int,
+    downloader: Downloader,
     batch: Batch,
     requests: list[Any],
     tokens: list[Optional[Token[Any]]],
     max_concurrent: int,
     keeps_priority: bool,
 ) -> None:
-    """Asks the library for all of them. One is counted as outstanding on the batch's pump for the batch and for each
-    token; they are taken back here or by `_on_end`, whatever happens."""
+    """Asks the library for all of them. The batch and each token are outstanding on the batch's pump until `_on_end`, or
+    are not at all: whatever happens, and wherever an interrupt strikes."""
+    state, pump = downloader._state, batch._pump
     options = _native.imgdl_batch_options()
     _native.imgdl_batch_options_init(options, ctypes.sizeof(options))
     options.max_concurrent = max_concurrent
-    options.executor = batch._pump.executor
+    options.executor = pump.executor
     options.progress = _on_progress
     options.destructor = _on_end
     options.keeps_priority = keeps_priority
-    keys = [next(_keys)]
-    options.user_data = keys[0]
-    _outstanding[keys[0]] = batch
+    options.user_data = batch._key
+    pendings: dict[int, Union[Token[Any], Batch]] = {batch._key: batch}
     array = (_native.imgdl_request * len(requests))()
     for index, (request, token) in enumerate(zip(requests, tokens)):
         if token is not None:
-            key = next(_keys)
-            keys.append(key)
-            tell(request, batch._pump, key)
-            _outstanding[key] = token
+            tell(request, pump, token._key)
+            pendings[token._key] = token
         array[index] = request
     handle = ctypes.c_void_p()
     try:
-        code = _native.imgdl_downloader_prefetch(downloader, array, len(requests), options, handle)
+        state.accept(pump, pendings)
+        _outstanding.update(pendings)
+        code = _native.imgdl_downloader_prefetch(state.handle, array, len(requests), options, handle)
         if code:
+            _callbacks.raise_struck()
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"))
         assert handle.value
         batch._accepted(handle.value)
     except BaseException:
-        if handle.value and batch._handle is None and not batch._is_done:
+        if handle.value:
             # Interrupted after it was accepted, and nobody will get the batch.
-            batch._accepted(handle.value)
-            batch.cancel()
-        elif not handle.value:
-            for key in keys:
-                pending = _outstanding.pop(key, None)
-                if pending is not None:
-                    pending._pump.state.release(pending._pump)
+            surely(_give_up, batch, handle.value)
+        else:
+            for key in pendings:
+                surely(settle, pump, key)
         raise
+
+
+def _give_up(batch: Batch, handle: int) -> None:
+    if batch._handle is None and not batch._is_done:
+        batch._accepted(handle)
+    batch.cancel()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple, NoReturn, Optional, Union
 
 from . import _native, _options, _process
-from ._callbacks import Registry, called_by_the_library
+from ._callbacks import Registry, callback, keep, last_callback
 from .errors import Code, check, error, report
 from .response import text
 
@@ -209,20 +209,19 @@ _caches: weakref.WeakSet[Cache] = weakref.WeakSet()
 _listeners: Registry[Callable[[CacheEvent], object]] = Registry()
 
 
-@_native.callback_type(_native.imgdl_cache_config, "callback")  # type: ignore[untyped-decorator, unused-ignore]
+@callback(_native.callback_type(_native.imgdl_cache_config, "callback"))
 def _on_event(pointer: Any, key: int) -> None:
     listener = _listeners.get(key)
     if listener is None:
         return
-    with called_by_the_library():
-        try:
-            event = pointer.contents
-            listener(CacheEvent(_KINDS.get(event.kind, "unknown"), text(event.message)))
-        except BaseException as exception:
-            report(exception)
+    try:
+        event = pointer.contents
+        listener(CacheEvent(_KINDS.get(event.kind, "unknown"), text(event.message)))
+    except BaseException as exception:
+        keep(exception) or report(exception)
 
 
-@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+@last_callback(_native.imgdl_destructor)
 def _on_end(key: int) -> None:
     _listeners.pop(key)
 

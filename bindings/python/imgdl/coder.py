@@ -6,7 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 from . import _native, _process
-from ._callbacks import Registry, called_by_the_library, failure
+from ._callbacks import Registry, callback, failure, last_callback
 from ._options import COLOUR_NAMES
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
@@ -193,32 +193,30 @@ def register_coder(coder: Any) -> Coder:
     return registered
 
 
-def _in_table(name: str) -> Any:
+def _in_table(name: str, otherwise: Optional[int] = Code.INTERNAL) -> Any:
     """The C function of a field of imgdl_coder_table."""
-    return _native.callback_type(_native.imgdl_coder_table, name)
+    return callback(_native.callback_type(_native.imgdl_coder_table, name), otherwise)
 
 
 def _guarded(call: Callable[[], Optional[int]]) -> int:
     """The status of a call: what it gives, or of what it raises."""
-    with called_by_the_library():
-        try:
-            return call() or Code.OK
-        except BaseException as exception:
-            return failure(exception, Code.INTERNAL)[0]
+    try:
+        return call() or Code.OK
+    except BaseException as exception:
+        return failure(exception, Code.INTERNAL)[0]
 
 
-@_in_table("can_decode")  # type: ignore[untyped-decorator, unused-ignore]
+@_in_table("can_decode", 0)
 def _can_decode(prefix: Optional[int], length: int, key: int) -> int:
-    with called_by_the_library():
-        try:
-            functions = _functions.get(key)
-            if functions is None:
-                return 0
-            answer = functions.can_decode(ctypes.string_at(prefix, length) if prefix else b"")
-            return -1 if answer is None else int(bool(answer))
-        except BaseException as exception:
-            failure(exception, Code.INTERNAL)
+    try:
+        functions = _functions.get(key)
+        if functions is None:
             return 0
+        answer = functions.can_decode(ctypes.string_at(prefix, length) if prefix else b"")
+        return -1 if answer is None else int(bool(answer))
+    except BaseException as exception:
+        failure(exception, Code.INTERNAL)
+        return 0
 
 
 class _Failed:
@@ -234,25 +232,24 @@ class _Failed:
         raise error(self.code)
 
 
-@_in_table("create")  # type: ignore[untyped-decorator, unused-ignore]
+@_in_table("create", None)
 def _create(options: Any, key: int) -> Optional[int]:
-    with called_by_the_library():
-        decoder: Any
-        try:
-            functions = _functions.get(key)
-            if functions is None:
-                return None
-            decoder = functions.decoder(_options_from(options.contents))
-        except BaseException as exception:
-            decoder = _Failed(failure(exception, Code.INTERNAL)[0])
-        return _decoders.add(decoder)
+    decoder: Any
+    try:
+        functions = _functions.get(key)
+        if functions is None:
+            return None
+        decoder = functions.decoder(_options_from(options.contents))
+    except BaseException as exception:
+        decoder = _Failed(failure(exception, Code.INTERNAL)[0])
+    return _decoders.add(decoder)
 
 
 def _decoder(key: int) -> Any:
     return _decoders.get(key)
 
 
-@_in_table("feed")  # type: ignore[untyped-decorator, unused-ignore]
+@_in_table("feed")
 def _feed(key: int, data: Optional[int], length: int) -> int:
     return _guarded(lambda: _discard(_decoder(key).feed(ctypes.string_at(data, length) if data else b"")))
 
@@ -261,7 +258,7 @@ def _discard(value: object) -> None:
     pass
 
 
-@_in_table("info")  # type: ignore[untyped-decorator, unused-ignore]
+@_in_table("info")
 def _info(key: int, native: Any) -> int:
     def call() -> int:
         function = getattr(_decoder(key), "info", None)
@@ -285,7 +282,7 @@ def _give(image: object, target: Any) -> None:
     target[0] = _native.imgdl_image_retain(image._handle)
 
 
-@_in_table("partial")  # type: ignore[untyped-decorator, unused-ignore]
+@_in_table("partial")
 def _partial(key: int, target: Any) -> int:
     def call() -> int:
         function = getattr(_decoder(key), "partial", None)
@@ -298,12 +295,12 @@ def _partial(key: int, target: Any) -> int:
     return _guarded(call)
 
 
-@_in_table("finish")  # type: ignore[untyped-decorator, unused-ignore]
+@_in_table("finish")
 def _finish(key: int, target: Any) -> int:
     return _guarded(lambda: _give(_decoder(key).finish(), target))
 
 
-@_in_table("destroy")  # type: ignore[untyped-decorator, unused-ignore]
+@last_callback(_native.callback_type(_native.imgdl_coder_table, "destroy"))
 def _destroy(key: int) -> None:
     decoder = _decoders.pop(key)
     function = getattr(decoder, "close", None)
@@ -318,6 +315,6 @@ def settle(timeout: float) -> None:
     _functions.wait(lambda left: all(each.generation != _process.generation for each in left), timeout)
 
 
-@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+@last_callback(_native.imgdl_destructor)
 def _on_end(key: int) -> None:
     _functions.pop(key)

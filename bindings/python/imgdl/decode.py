@@ -8,6 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native, _options
+from ._callbacks import raise_struck
 from ._canvas import Canvas
 from .errors import Code, check, error, last_error
 from .image import Image, ImageInfo, info_from
@@ -35,6 +36,7 @@ def _borrow(data: Any) -> tuple[Any, int]:
 def _finished(code: int, image: Any) -> Image:
     """Of a call that gives an image, on failure too where the pixels that could be had were asked for."""
     picture = Image._adopt(image.value) if image.value else None
+    raise_struck()
     if code:
         raise last_error(code, image=picture)
     assert picture is not None
@@ -95,6 +97,9 @@ def decode(
         return _finished(_native.imgdl_decode(pointer, length, given, image), image)
     with Canvas(into, stride).lent(given) as canvas:
         code = _native.imgdl_decode(pointer, length, given, image)
+        if not image.value:
+            canvas.take_back()
+        raise_struck()
         canvas.check()
         picture = _finished(code, image)
         canvas.place(picture)
@@ -141,6 +146,7 @@ class Decoder:
         _native.imgdl_image_info_init(info, ctypes.sizeof(info))
         with self._lock:
             code = _native.imgdl_decoder_info(self._live(), info)
+            raise_struck()
             if code == Code.NOT_READY:
                 return None
             check(code)
@@ -152,6 +158,7 @@ class Decoder:
         with self._lock:
             code = _native.imgdl_decoder_partial(self._live(), image)
             if code == Code.NOT_READY:
+                raise_struck()
                 return None
             return _finished(code, image)
 

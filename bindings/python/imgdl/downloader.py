@@ -206,9 +206,9 @@ class Downloader:
             <imgdl.Image 900×600 png rgba8>
         """
         request, callbacks = _prepare(url, body, options)
-        pump = self._state.accept(loop)
+        pump = self._state.pump_for(loop)
         token: Token[Any] = Token(url, self, pump, callbacks, body, request.priority)
-        submit(self._state.handle, request, token)
+        submit(self, request, token)
         return token
 
     def prefetch(
@@ -254,7 +254,7 @@ class Downloader:
             kept.append((url, callbacks, body) if callbacks or on_done is not None else None)
         width = _options.unsigned(max_concurrent, "max_concurrent")
 
-        pump = self._state.accept(loop, 1 + sum(keep is not None for keep in kept))
+        pump = self._state.pump_for(loop)
         batch = Batch(self, pump, on_progress, len(prepared))
         tokens: list[Optional[Token[Any]]] = []
         for request, keep in zip(prepared, kept):
@@ -265,7 +265,7 @@ class Downloader:
                     keep[1][_native.IMGDL_EVENT_TERMINAL] = on_done
                 token = Token(keep[0], self, pump, keep[1], keep[2], priority)
             tokens.append(token)
-        batches.submit(self._state.handle, batch, prepared, tokens, width, keeps_priority)
+        batches.submit(self, batch, prepared, tokens, width, keeps_priority)
         return batch
 
     @overload

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _native, _options, _process
-from ._callbacks import Registry, called_by_the_library, failure, sentence
+from ._callbacks import Registry, callback, failure, last_callback, sentence
 from ._reference import Reference
 from .errors import Code, check, error
 from .response import Response, first_header, headers_from, response_from, text
@@ -292,25 +292,24 @@ def _ask(
 ) -> None:
     """Asks one function and gives its answer. What it raises refuses."""
     next = Continuation(handle)
-    with called_by_the_library():
-        try:
-            table = _tables.get(key)
-            function = table.functions.get(name) if table else None
-            if function is None:
-                next.unchanged()
-                return
-            answer = function(*arguments(), next)
-            if answer is LATER or next.is_answered:
-                return
-            if answer is None:
-                next.unchanged()
-            else:
-                give(next, answer)
-        except BaseException as exception:
-            code, message = failure(exception, Code.OK)
-            if not next.is_answered and _native.imgdl_continue_refused(handle, code, sentence(message)):
-                _native.imgdl_continue_refused(handle, 0, sentence(message))  # a code that is none
-            next._is_answered = True
+    try:
+        table = _tables.get(key)
+        function = table.functions.get(name) if table else None
+        if function is None:
+            next.unchanged()
+            return
+        answer = function(*arguments(), next)
+        if answer is LATER or next.is_answered:
+            return
+        if answer is None:
+            next.unchanged()
+        else:
+            give(next, answer)
+    except BaseException as exception:
+        code, message = failure(exception, Code.OK)
+        if not next.is_answered and _native.imgdl_continue_refused(handle, code, sentence(message)):
+            _native.imgdl_continue_refused(handle, 0, sentence(message))  # a code that is none
+        next._is_answered = True
 
 
 def _body(data: int) -> memoryview:
@@ -322,35 +321,35 @@ def _body(data: int) -> memoryview:
 
 def _asks(name: str) -> Any:
     """The C function of a field of imgdl_hooks_table."""
-    return _native.callback_type(_native.imgdl_hooks_table, name)
+    return callback(_native.callback_type(_native.imgdl_hooks_table, name))
 
 
-@_asks("modify_request")  # type: ignore[untyped-decorator, unused-ignore]
+@_asks("modify_request")
 def _modify_request(request: Any, next: int, key: int) -> None:
     _ask(key, "modify_request", next, _with_request, lambda: (outgoing_from(request.contents),))
 
 
-@_asks("modify_response")  # type: ignore[untyped-decorator, unused-ignore]
+@_asks("modify_response")
 def _modify_response(response: Any, next: int, key: int) -> None:
     _ask(key, "modify_response", next, _with_response, lambda: (response_from(response.contents),))
 
 
-@_asks("transform_body")  # type: ignore[untyped-decorator, unused-ignore]
+@_asks("transform_body")
 def _transform_body(body: int, next: int, key: int) -> None:
     _ask(key, "transform_body", next, _with_data, lambda: (_body(body),))
 
 
-@_asks("redirect")  # type: ignore[untyped-decorator, unused-ignore]
+@_asks("redirect")
 def _redirect(response: Any, url: bytes, next: int, key: int) -> None:
     _ask(key, "redirect", next, _with_url, lambda: (response_from(response.contents), text(url)))
 
 
-@_asks("authenticate")  # type: ignore[untyped-decorator, unused-ignore]
+@_asks("authenticate")
 def _authenticate(challenge: Any, next: int, key: int) -> None:
     _ask(key, "authenticate", next, _with_credentials, lambda: (response_from(challenge.contents),))
 
 
-@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+@last_callback(_native.imgdl_destructor)
 def _on_end(key: int) -> None:
     _tables.pop(key)
 

@@ -13,9 +13,10 @@ import struct
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
-from . import _native, _options, _process
+from . import _callbacks, _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
+from ._waiting import surely
 from .body import Body
 from .errors import Code, Error, check, error
 from .image import Image, info_from
@@ -58,6 +59,7 @@ class Token(Pending, Generic[Result]):
         "_handle",
         "_id",
         "_wants_body",
+        "_key",
         "_callbacks",
         "_response",
         "_outcome",
@@ -81,6 +83,8 @@ class Token(Pending, Generic[Result]):
         self._downloader: Optional[Downloader] = downloader
         self._callbacks: Optional[dict[int, Callable[..., Any]]] = callbacks
         self._wants_body = wants_body
+        # Under which the library knows it.
+        self._key = next(_keys)
         self._id = 0
         self._priority = priority
         # Guarded by the lock of the downloader's state, like the next two.
@@ -305,20 +309,19 @@ class Token(Pending, Generic[Result]):
         with self._pump.state.lock:
             self._outcome = outcome
             handle, self._handle = self._handle, None
-            hooks, self._hooks = self._hooks, []
         if handle is not None:
             _native.imgdl_token_release(handle)
-        self._run_hooks(hooks)
+        self._run_hooks()
         del downloader
 
     def _end(self) -> None:
         """Nothing will come any more."""
         if self._outcome is None:
             self._finish(_Outcome(Code.CANCELLED, "its end was never told", 0, None, None))
-        self._pump.state.release(self._pump)
+        self._run_hooks()
 
 
-@_native.imgdl_event_callback  # type: ignore[untyped-decorator, unused-ignore]
+@_callbacks.callback(_native.imgdl_event_callback, is_waited_for=False)
 def _on_event(pointer: Any, key: int) -> None:
     token = _outstanding.get(key)
     if not isinstance(token, Token):
@@ -330,11 +333,14 @@ def _on_event(pointer: Any, key: int) -> None:
         token._fail(exception, event.token)
 
 
-@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+@_callbacks.last_callback(_native.imgdl_destructor, is_waited_for=False)
 def _on_end(key: int) -> None:
-    pending = _outstanding.pop(key, None)
+    pending = _outstanding.get(key)
     if pending is not None:
-        pending._end()
+        try:
+            pending._end()
+        finally:
+            settle(pending._pump, key)
 
 
 # The fields of a request that say who is told, which lie side by side: set at once.
@@ -349,27 +355,42 @@ def tell(request: Any, pump: Pump, key: int) -> None:
     _RECIPIENT.pack_into(request, _RECIPIENT_OFFSET, pump.executor, _EVENT_ADDRESS, _END_ADDRESS, key)
 
 
-def submit(downloader: int, request: Any, token: Token[Any]) -> None:
-    """Asks the library for the download. One outstanding download is counted on the token's pump; it is taken back here
-    or by `_on_end`, whatever happens."""
-    key = next(_keys)
+def submit(downloader: Downloader, request: Any, token: Token[Any]) -> None:
+    """Asks the library for the download, which is outstanding on the token's pump until `_on_end`, or is not at all:
+    whatever happens, and wherever an interrupt strikes."""
+    state, pump = downloader._state, token._pump
+    key = token._key
     handle = _native.imgdl_token()
-    tell(request, token._pump, key)
-    _outstanding[key] = token
     try:
-        code = _native.imgdl_download(downloader, request, handle)
+        state.accept(pump, (key,))
+        tell(request, pump, key)
+        _outstanding[key] = token
+        code = _native.imgdl_download(state.handle, request, handle)
         if code:
+            _callbacks.raise_struck()
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"), url=redacted(token._url))
         assert handle.value
         token._accepted(handle.value)
     except BaseException:
-        if handle.value and token._handle is None and token._outcome is None:
+        if handle.value:
             # Interrupted after it was accepted, and nobody will get the token.
-            token._accepted(handle.value)
-            token.cancel()
-        elif not handle.value and _outstanding.pop(key, None) is not None:
-            token._pump.state.release(token._pump)
+            surely(_give_up, token, handle.value)
+        else:
+            surely(settle, pump, key)
         raise
+
+
+def _give_up(token: Token[Any], handle: int) -> None:
+    if token._handle is None and token._outcome is None:
+        token._accepted(handle)
+    token.cancel()
+
+
+def settle(pump: Pump, key: int) -> None:
+    """What was asked for under this number is not outstanding any more. May be called again."""
+    pump.state.release(pump, key)
+    # At last: who is called again finds the pump there.
+    _outstanding.pop(key, None)
 
 
 def redacted(url: str) -> str:

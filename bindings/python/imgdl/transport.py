@@ -9,7 +9,8 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _native, _options, _process
-from ._callbacks import Registry, called_by_the_library, failure, is_on_its_thread, sentence
+from ._callbacks import Registry, callback, failure, is_on_its_thread, last_callback, sentence
+from ._waiting import Flag
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
 
@@ -39,7 +40,7 @@ class Transfer:
     def __init__(self, handle: int) -> None:
         self._handle: Optional[int] = handle
         self._is_cancelled = False
-        self._may_go_on = threading.Event()
+        self._may_go_on = Flag()
         # What `abody` waits with.
         self._on_going_on: Optional[Callable[[], None]] = None
 
@@ -254,56 +255,53 @@ def _ended() -> Exception:
     return error(Code.SHUT_DOWN, "the library could not take the bytes before the process ended")
 
 
-@_native.callback_type(_native.imgdl_transport_table, "start")  # type: ignore[untyped-decorator, unused-ignore]
+@callback(_native.callback_type(_native.imgdl_transport_table, "start"))
 def _start(request: Any, handle: int, key: int) -> int:
     transfer = Transfer(handle)
     _transfers[handle] = transfer
-    with called_by_the_library():
-        try:
-            loader = _loaders.get(key)
-            if loader is None:
-                transfer.end(Code.INVALID_OPERATION)
-            else:
-                loader.start(outgoing_from(request.contents), transfer)
-        except BaseException as exception:
-            code, message = failure(exception, Code.INVALID_OPERATION)
-            if transfer._handle is not None:
-                _native.imgdl_transfer_end(handle, code, sentence(message))
-                transfer._release()
+    try:
+        loader = _loaders.get(key)
+        if loader is None:
+            transfer.end(Code.INVALID_OPERATION)
+        else:
+            loader.start(outgoing_from(request.contents), transfer)
+    except BaseException as exception:
+        code, message = failure(exception, Code.INVALID_OPERATION)
+        if transfer._handle is not None:
+            _native.imgdl_transfer_end(handle, code, sentence(message))
+            transfer._release()
     return handle
 
 
-@_native.callback_type(_native.imgdl_transport_table, "cancel")  # type: ignore[untyped-decorator, unused-ignore]
+@callback(_native.callback_type(_native.imgdl_transport_table, "cancel"))
 def _cancel(handle: int, key: int) -> None:
     transfer = _transfers.pop(handle, None)
     if transfer is None:
         return
-    with called_by_the_library():
-        transfer._cancel()
-        try:
-            function = getattr(_loaders.get(key), "cancel", None)
-            if function is not None:
-                function(transfer)
-        except BaseException as exception:
-            failure(exception, Code.INTERNAL)
+    transfer._cancel()
+    try:
+        function = getattr(_loaders.get(key), "cancel", None)
+        if function is not None:
+            function(transfer)
+    except BaseException as exception:
+        failure(exception, Code.INTERNAL)
 
 
-@_native.callback_type(_native.imgdl_transport_table, "resume")  # type: ignore[untyped-decorator, unused-ignore]
+@callback(_native.callback_type(_native.imgdl_transport_table, "resume"))
 def _resume(handle: int, key: int) -> None:
     transfer = _transfers.get(handle)
     if transfer is None:
         return
-    with called_by_the_library():
-        transfer._go_on()
-        try:
-            function = getattr(_loaders.get(key), "resume", None)
-            if function is not None:
-                function(transfer)
-        except BaseException as exception:
-            failure(exception, Code.INTERNAL)
+    transfer._go_on()
+    try:
+        function = getattr(_loaders.get(key), "resume", None)
+        if function is not None:
+            function(transfer)
+    except BaseException as exception:
+        failure(exception, Code.INTERNAL)
 
 
-@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+@last_callback(_native.imgdl_destructor)
 def _on_end(key: int) -> None:
     _loaders.pop(key)
 

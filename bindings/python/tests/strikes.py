@@ -1,0 +1,95 @@
+"""Interrupts at every place in turn: what Ctrl-C does, and does not do by chance."""
+
+import dis
+import gc
+import sys
+import threading
+
+from support import PATIENCE
+
+# Where Python 3.10 and later let the handlers of signals run: after what is called, at the end of a loop, and where a
+# function begins.
+_CHECKING = {
+    code for name, code in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD", "JUMP_ABSOLUTE")) or name == "RESUME"
+}
+_RESUME = dis.opmap.get("RESUME")
+
+
+class Striker:
+    """A trace function that raises KeyboardInterrupt at the place of that number, in the functions that `is_meant` says,
+    and in what they call: it gives True, False, or None for what the caller's answer is good for."""
+
+    def __init__(self, number, is_meant=lambda code: True):
+        self.left = number
+        self.is_meant = is_meant
+        self.has_struck = False
+        # What it returned last: Python 3.11 calls it without a reference of its own.
+        self.traces = []
+
+    def __call__(self, frame, event, argument):
+        if self.has_struck or not self._is_place(frame):
+            return None
+        frame.f_trace_opcodes = True
+        trace = _Trace(self, frame.f_code)
+        self.traces.append(trace)
+        return trace
+
+    def _is_place(self, frame):
+        # Python loses exceptions in finalizers. Those of weak references are called from C, by functions of weakref.
+        answer = None
+        while frame is not None and frame.f_code.co_filename != __file__:
+            if frame.f_code.co_name in ("__del__", "_let_go", "_remove"):
+                return False
+            if answer is None:
+                answer = self.is_meant(frame.f_code)
+            frame = frame.f_back
+        return bool(answer)
+
+    def strike(self):
+        if self.left == 0 and not self.has_struck:
+            self.has_struck = True
+            raise KeyboardInterrupt
+        self.left -= 1
+
+
+class _Trace:
+    def __init__(self, striker, code):
+        self.striker = striker
+        self.instructions = code.co_code
+        # Before 3.11 no instruction stands for the beginning.
+        self.is_due = _RESUME is None and dis.opname[self.instructions[0]] != "SETUP_FINALLY"
+
+    def __call__(self, frame, event, argument):
+        if event == "opcode":
+            code, number = self.instructions[frame.f_lasti : frame.f_lasti + 2]
+            # What an await goes on with.
+            is_checking = code in _CHECKING and not (code == _RESUME and number >= 2)
+            is_due, self.is_due = self.is_due, is_checking
+            if is_due:
+                self.striker.strike()
+        return self
+
+
+def struck(action, number, is_meant=lambda code: True):
+    """Calls the action and strikes it there. Whether it came so far; and what it raised."""
+    striker = Striker(number, is_meant)
+    problem = None
+    # A finalizer that runs by chance would be struck, or not.
+    gc.disable()
+    sys.settrace(striker)
+    try:
+        action()
+    except BaseException as exception:
+        problem = exception
+    finally:
+        sys.settrace(None)
+        gc.enable()
+    return striker.has_struck, problem
+
+
+def ends(function):
+    """Whether it returns on a thread of its own."""
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    thread.join(PATIENCE / 6)
+    return not thread.is_alive()
