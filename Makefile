@@ -199,7 +199,7 @@ suites:
 
 # What `make test` runs. The long builds stand first.
 .PHONY: tests-built swift-tests c-tests
-tests-built: format-check library swift-tests build/tests/imgdl-tests-thread all c-tests \
+tests-built: format-check library swift-tests all c-tests \
     build/pictures/.written build/examples/epoll build/examples/libuv
 swift-tests: | build/.setup-test
 	swift build --build-tests -j $(JOBS)
@@ -386,8 +386,8 @@ test-asan: SANITIZER := address
 .PHONY: test-long
 test-long:
 	$(MAKE) test
-	$(MAKE) fuzzers build/tests/hostile build/tests/hostile-undefined build/tests/imgdl-player-thread \
-	    build/tests/imgdl-player-address
+	$(MAKE) fuzzers build/tests/hostile build/tests/hostile-undefined build/tests/imgdl-tests-thread \
+	    build/tests/imgdl-tests-address build/tests/imgdl-player-thread build/tests/imgdl-player-address
 	Tests/run long
 	$(MAKE) test-tsan
 	$(MAKE) test-asan

@@ -220,6 +220,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     private static func byteCount(of image: DecodedImage) -> Int64 {
         var bytes = Int64(image.pixels.byteCount)
         for frame in image.frames where frame.pixels !== image.pixels { bytes += Int64(frame.pixels.byteCount) }
+        bytes += Int64(image.colour.profile?.bytes.count ?? 0)
         return bytes
     }
 }

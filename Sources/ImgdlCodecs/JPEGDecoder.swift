@@ -32,6 +32,7 @@ final class JPEGDecoder: FormatDecoder {
     private var failure: Failure?
     private var hasBrokenSession = false
     private(set) var hasIncompleteEnd = false
+    private var fill = JPEGFill()
 
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
@@ -72,7 +73,7 @@ final class JPEGDecoder: FormatDecoder {
         fed += bytes.count
         guard stage != .complete else { return }
         let allowed = walker.walk(bytes, maximumScans: options.maximumScans)
-        let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<allowed])
+        let bytes = fill.shortened(UnsafeRawBufferPointer(rebasing: bytes[..<allowed]))
         pending.batch = stage == .header ? 0 : Self.batch
         if stage == .collecting { try pending.keep(bytes) } else { try pending.offer(bytes, use) }
         guard walker.scanCount <= options.maximumScans else {
@@ -187,7 +188,7 @@ final class JPEGDecoder: FormatDecoder {
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
         try readProfile(exif: size)
-        held = CheckedNumber(UInt64(found.held))
+        held = CheckedNumber(UInt64(found.held)) + CheckedNumber(colours.description.profile?.bytes.count ?? 0)
         try options.checkMemory(canvas: layout, codec: held)
         snapshots.room = options.canvasRoom(layout, codec: held)
         self.layout = layout

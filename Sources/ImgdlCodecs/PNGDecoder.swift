@@ -153,7 +153,7 @@ final class PNGDecoder: FormatDecoder {
         let isScaled = layout.isScaled(width: width, height: height)
         let rows = isInterlaced ? row * CheckedNumber(height) : row
         animation.shown(as: layout, colours.conversion, beside: rows)
-        let held = rows + animation.memory(layout)
+        let held = rows + animation.memory(layout) + CheckedNumber(colours.description.profile?.bytes.count ?? 0)
         try options.checkMemory(canvas: layout, codec: held)
         let isGivenAsStored = isInterlaced && layout.orientation == .upright && !isScaled && isAsStored
         snapshots.room = snapshotRoom(layout, held, isGivenAsStored: isGivenAsStored)

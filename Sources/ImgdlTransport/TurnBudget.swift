@@ -17,7 +17,13 @@ struct TurnBudget {
     static let shortInterval: Int64 = 1_000_000
     /// For each byte of an answer, what slow machines take to decrypt it. In frames of a byte it costs about half of that on
     /// fast ones: what bounds such a body is its turns (`BodyLine`) and its limit.
-    static let nanosecondsPerByte: Int64 = 100
+    static let nanosecondsPerByte: Int64 = 100 * slowness
+    #if DEBUG
+        /// What is built for tests takes some times as long.
+        private static let slowness: Int64 = 4
+    #else
+        private static let slowness: Int64 = 1
+    #endif
     /// What a line of a header pays besides its bytes: HTTP/2 counts the size of a field so, too (RFC 9113 section 6.5.2).
     /// Newer versions of libcurl and nghttp2 take a microsecond for the shortest of them.
     static let bytesPerLine = 32

@@ -1,4 +1,5 @@
 import ImgdlCore
+import MemoryTesting
 import TestPictures
 import XCTest
 
@@ -6,6 +7,7 @@ import XCTest
 
 /// B5, B7: what a JPEG's end decides, and what it does not.
 final class JPEGEndTests: XCTestCase {
+    private static let start: [UInt8] = [0xFF, 0xD8]
     private static let end: [UInt8] = [0xFF, 0xD9]
 
     private var inOneScan: [Picture] {
@@ -38,6 +40,33 @@ final class JPEGEndTests: XCTestCase {
                         let got = decode(padded, pieces: pieces)
                         XCTAssert(
                             got == plain, "\(picture.name), \(count) bytes, pieces of \(pieces): \(got.failure as Any)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Any number of 0xFF may stand before a marker; libjpeg would read them again with each piece, and they are not held.
+    func testARunOfFillBytesIsNotHeld() {
+        for picture in Picture.everyCoding where ["baseline.jpg", "progressive.jpg"].contains(picture.name) {
+            let bytes = picture.encoded()
+            let plain = decode(bytes)
+            for count in [1, 65_535, 65_536, 131_071, 131_073, 16 << 20] {
+                let fill = [UInt8](repeating: 0xFF, count: count)
+                for filled in [Self.start + fill + bytes.dropFirst(2), Array(bytes.dropLast(2)) + fill + Self.end] {
+                    for pieces in count > 200_000 ? [64 << 10] : [1000, 64 << 10, .max / 2] {
+                        let before = Memory.resident
+                        let decoder = BuiltInCodec().makeDecoder(decodeOptions())
+                        XCTAssertNoThrow(try feed(decoder, filled, pieces: pieces))
+                        let grown = Memory.resident - before
+                        if pieces == 64 << 10 {
+                            XCTAssert(
+                                Memory.isSanitized || grown < 8 << 20, "\(picture.name), \(count) bytes: \(grown)")
+                        }
+                        guard let image = try? decoder.finish() else {
+                            return XCTFail("\(picture.name), \(count) bytes, pieces of \(pieces)")
+                        }
+                        XCTAssert(Verdict(image) == plain, "\(picture.name), \(count) bytes, pieces of \(pieces)")
                     }
                 }
             }

@@ -28,7 +28,7 @@ final class PluginStopTests: XCTestCase {
 
         var header: ImageHeader? { nil }
         func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) { count() }
-        func finish() throws(Failure) -> DecodedImage {
+        func finish(_ end: BodyEnd) throws(Failure) -> DecodedImage {
             count()
             throw Failure(.truncated, "")
         }
@@ -53,7 +53,7 @@ final class PluginStopTests: XCTestCase {
 
     private func finish(_ decoder: any ImageDecoder) -> ErrorCode? {
         do throws(Failure) {
-            _ = try decoder.finish()
+            _ = try decoder.finish(.whole)
             return nil
         } catch { return error.code }
     }

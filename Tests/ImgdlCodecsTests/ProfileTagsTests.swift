@@ -43,10 +43,10 @@ final class ProfileTagsTests: XCTestCase {
         }
         for type in ["mft1", "mft2"] {
             XCTAssert(areBounded(old(type, 4, 17)))
-            XCTAssert(areBounded(old(type, 4, 28)))
-            XCTAssertFalse(areBounded(old(type, 4, 29)))
-            XCTAssert(areBounded(old(type, 3, 88)))
-            XCTAssertFalse(areBounded(old(type, 3, 89)))
+            XCTAssert(areBounded(old(type, 4, 23)))
+            XCTAssertFalse(areBounded(old(type, 4, 24)))
+            XCTAssert(areBounded(old(type, 3, 66)))
+            XCTAssertFalse(areBounded(old(type, 3, 67)))
             XCTAssertFalse(areBounded(old(type, 15, 3)))
             XCTAssertFalse(areBounded(old(type, 255, 255)))
         }
@@ -55,8 +55,8 @@ final class ProfileTagsTests: XCTestCase {
             return profile([("A2B1", head + [0, 0, 0, 0] + points + [UInt8](repeating: 0, count: 16 - points.count))])
         }
         XCTAssert(areBounded(new(4, [17, 17, 17, 17])))
-        XCTAssert(areBounded(new(3, [255, 100, 27])))
-        XCTAssertFalse(areBounded(new(3, [255, 100, 28])))
+        XCTAssert(areBounded(new(3, [255, 100, 11])))
+        XCTAssertFalse(areBounded(new(3, [255, 100, 12])))
         XCTAssertFalse(areBounded(new(4, [255, 255, 255, 255])))
         XCTAssertFalse(areBounded(new(17, [2, 2])))
         XCTAssertFalse(areBounded(profile([("A2B2", type("what") + [3, 3, 9, 0])])))

@@ -173,7 +173,8 @@ final class StoppedStreamsTests: XCTestCase {
     /// pace, and others wait for that.
     func testHeadersFarOverTheirLimit() throws {
         var headers: Headers = [:]
-        for number in 0..<2_000 { headers.add("a\(number)", "") }
+        // No more: lines over the limit pay for nothing, and on a slow machine many in each stream are a flood.
+        for number in 0..<1_050 { headers.add("a\(number)", "") }
         let sibling = try startSibling(answer(200, headers))
         for round in 0..<2 { assertAllEnd(round: round, "IMGDL_ERROR_HEADER_LIMIT", line: #line) }
         XCTAssertTrue(origin.wait { self.resets($0) == 2 * Self.count })

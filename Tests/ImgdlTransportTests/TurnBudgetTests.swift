@@ -10,7 +10,8 @@ final class TurnBudgetTests: XCTestCase {
         _ turn: UInt64?, ms: Int64, other: Int64 = 0, isInHost: Bool = false, bytes: Int64 = 0
     ) -> Sample {
         Sample(
-            turn: turn, time: ms * 1_000_000, otherTime: other * 1_000_000, isInHost: isInHost, answerBytes: bytes)
+            turn: turn, time: ms * 1_000_000, otherTime: other * 1_000_000, isInHost: isInHost,
+            answerBytes: Self.answering(bytes))
     }
 
     func testATurnThatTakesTooLong() {
@@ -64,12 +65,15 @@ final class TurnBudgetTests: XCTestCase {
         }
     }
 
+    /// So many bytes of the library as it is shipped, where each pays for 100 ns.
+    private static func answering(_ bytes: Int64) -> Int64 { bytes * 100 / TurnBudget.nanosecondsPerByte }
+
     /// At these milliseconds, which are of the thread's CPU time, too.
     private func watched(_ turn: UInt64?, at ms: Double, bytes: Int64 = 0) -> Sample {
         let time = Int64(ms * 1_000_000)
         return Sample(
             instant: Instant(nanoseconds: 9_000_000_000 + time), turn: turn, time: turn == nil ? 0 : time,
-            answerBytes: bytes)
+            answerBytes: Self.answering(bytes))
     }
 
     /// How many milliseconds each turn has until it is spent: they follow one another, and never end by themselves.

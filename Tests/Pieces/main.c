@@ -1,7 +1,7 @@
-/* imgdl-pieces [--seed N] [--seconds N] [--mutations N | --case N] [--found FOLDER] FILE-OR-FOLDER…
+/* imgdl-pieces [--seed N] [--seconds N] [--mutations N | --cases N | --case N] [--found FOLDER] FILE-OR-FOLDER…
  *
  * Plays pictures in ways that must not matter: see README.md. With --mutations every file as it is first, and then so many
- * more cases; otherwise a sample, for 30 s or as long as is said. A case that fails can be played again with --seed and --case
+ * more cases; otherwise a sample, for 30 s or as long as is said, and of so many cases at most as --cases says. A case that fails can be played again with --seed and --case
  * and the same files; --found keeps its bytes. The seed is IMGDL_SEED where there is one and none is said.
  *
  * Ends with the line `N passed, N failed, N skipped`, a case being one. */
@@ -144,14 +144,14 @@ static double now(void)
 
 static int usage(void)
 {
-    fputs("usage: imgdl-pieces [--seed N] [--seconds N] [--mutations N | --case N] [--found FOLDER] FILE-OR-FOLDER…\n", stderr);
+    fputs("usage: imgdl-pieces [--seed N] [--seconds N] [--mutations N | --cases N | --case N] [--found FOLDER] FILE-OR-FOLDER…\n", stderr);
     return 2;
 }
 
 int main(int count, char **arguments)
 {
     double seconds = 0;
-    uint64_t mutations = 0, only = UINT64_MAX;
+    uint64_t mutations = 0, cases = UINT64_MAX, only = UINT64_MAX;
     const char *given = getenv("IMGDL_SEED");
     seed = given && *given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
     for (int i = 1; i < count; i++) {
@@ -169,6 +169,8 @@ int main(int count, char **arguments)
             seconds = strtod(value, NULL);
         else if (!strcmp(argument, "--mutations"))
             mutations = strtoull(value, NULL, 0);
+        else if (!strcmp(argument, "--cases"))
+            cases = strtoull(value, NULL, 0);
         else if (!strcmp(argument, "--case"))
             only = strtoull(value, NULL, 0);
         else if (!strcmp(argument, "--found"))
@@ -185,7 +187,8 @@ int main(int count, char **arguments)
     if (seconds == 0)
         seconds = is_sample ? 30 : 1e9;
     const uint64_t first = is_one ? only : is_sample ? files.count : 0;
-    const uint64_t end = is_one ? only + 1 : is_sample ? UINT64_MAX : files.count + mutations;
+    const uint64_t sampled = cases < UINT64_MAX - files.count ? files.count + cases : UINT64_MAX;
+    const uint64_t end = is_one ? only + 1 : is_sample ? sampled : files.count + mutations;
     unsigned long passed = 0, failed = 0;
     for (uint64_t number = first; number < end && now() - start < seconds; number++) {
         int failures = play_case(number);

@@ -75,4 +75,20 @@ final class CacheControlTests: XCTestCase {
         let both = control("no-cache=\"a\", no-cache")
         XCTAssertTrue(both.noCache, "the more restrictive one counts")
     }
+
+    /// It may be part of the string: what opens a response to others has to be beyond doubt, what closes it has not.
+    func testPublicBesideAStringThatNeverEnds() {
+        for value in ["max-age=9, x=\"a, public", "public, x=\"a", "x=\"a, public, y=b"] {
+            var control = CacheControl()
+            control.add(value)
+            XCTAssertFalse(control.isForAll, value)
+        }
+        var control = CacheControl()
+        control.add("x=\"a, no-store, private")
+        XCTAssertTrue(control.noStore && control.isPrivate)
+        control = CacheControl()
+        control.add("public")
+        control.add("x=\"a")
+        XCTAssertTrue(control.isForAll, "another field is another line")
+    }
 }

@@ -292,5 +292,10 @@ final class ReuseTests: CacheTestCase {
     func testAClockThatGoesBack() {
         XCTAssertTrue(decision(cached("max-age=10"), after: -1000).isHit)
         XCTAssertTrue(decision(cached("max-age=0"), after: -1000).asksServer)
+        // By more than a day: it was stored while the clock ran ahead, and would stay fresh until that time comes.
+        for days in [2, 3650] as [Int64] {
+            XCTAssertTrue(decision(cached("max-age=10"), after: -86_400 * days).asksServer)
+            XCTAssertTrue(decision(cached("max-age=10"), to: request(mode: .only), after: -86_400 * days).isStaleAnswer)
+        }
     }
 }

@@ -4,6 +4,7 @@ import dis
 import gc
 import sys
 import threading
+import unittest
 
 from support import PATIENCE
 
@@ -72,6 +73,8 @@ class _Trace:
 
 def struck(action, number, is_meant=lambda code: True):
     """Calls the action and strikes it there. Whether it came so far; and what it raised."""
+    if sys.version_info >= (3, 12):
+        raise unittest.SkipTest("this machine cannot: since 3.12 Python tells a trace of no instruction until the next call")
     striker = Striker(number, is_meant)
     problem = None
     # A finalizer that runs by chance would be struck, or not.

@@ -47,8 +47,11 @@ package struct CacheControl: Equatable, Sendable {
     /// One more field of that name: as if they were one, joined by a comma (RFC 9110 section 5.2).
     package mutating func add(_ value: String) {
         isPresent = true
+        let wasPublic = isPublic
         var members = DirectiveReader(value)
         while let member = members.next() { add(member) }
+        // It may stand within a string that never ends: what opens a response to others must be beyond doubt.
+        if members.hasOpenQuote { isPublic = wasPublic }
     }
 
     private mutating func add(_ directive: Directive) {

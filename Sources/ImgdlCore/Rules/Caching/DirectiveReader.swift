@@ -25,7 +25,7 @@ struct DirectiveReader {
     private let bytes: [UInt8]
     private var position = 0
     /// A quoted string that never ends was met: of those that begin behind it, none does either.
-    private var hasOpenQuote = false
+    private(set) var hasOpenQuote = false
 
     init(_ value: String) { bytes = Array(value.utf8) }
 

@@ -62,8 +62,14 @@ final class Freshness: Sendable {
         remainingCoding = stored.wasEncoded ? nil : codings.first { !equalIgnoringCase($0, "identity") }
     }
 
-    /// Section 4.2.3.
-    func age(_ wallTime: Int64) -> Int64 { initialAge + Self.span(from: responseTime, to: wallTime) }
+    /// Section 4.2.3. What came later than now was stored while the clock ran ahead: nobody knows how old it is.
+    func age(_ wallTime: Int64) -> Int64 {
+        guard Self.span(from: wallTime, to: responseTime) <= Self.toleratedAdvance else { return Self.greatestSpan }
+        return initialAge + Self.span(from: responseTime, to: wallTime)
+    }
+
+    /// Seconds: clocks are put right by less every day.
+    private static let toleratedAdvance: Int64 = 86_400
 
     /// Seconds it will still be fresh; past its freshness, negative or 0.
     func remaining(_ wallTime: Int64) -> Int64 {
