@@ -332,9 +332,9 @@ IMGDL_API int32_t imgdl_image_is_complete(const imgdl_image *image);
 typedef uint32_t imgdl_picture_notes;
 enum {
     /* Every pixel and every frame is there, but what marks the end of the file is missing or damaged: JPEG's EOI, PNG's last
-     * checksums or IEND, GIF's trailer; or a GIF has zeros between its blocks. Only where nothing was cut on the way: of a body
-     * whose length is known, of a scheme of yours, in memory. A body over HTTP/1 with neither Content-Length nor chunks that
-     * ends so is TRUNCATED. docs/errors.md says what else is. */
+     * checksums or IEND, GIF's trailer. Only where nothing was cut on the way: of a body whose length is known, of a scheme of
+     * yours, in memory. A body over HTTP/1 with neither Content-Length nor chunks that ends so is TRUNCATED. docs/errors.md
+     * says what else is. Or a GIF has zeros between its blocks, wherever it came from. */
     IMGDL_IMAGE_INCOMPLETE_END = 1u << 0
 };
 
@@ -361,7 +361,7 @@ enum {
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
     IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
     /* With UNUSABLE_PROFILE: the profile is whole, but following it might take any time, since it has multiProcessElements
-     * (DToB, BToD, mpet), a grid of more than 2,097,152 numbers, or a curve of more than 128 KiB. */
+     * (DToB, BToD, mpet), a grid of more than 900,000 numbers, or a curve of more than 128 KiB. */
     IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */

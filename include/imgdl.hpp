@@ -1490,11 +1490,11 @@ class Downloader {
 /// nothing.
 inline double quantile(const imgdl_histogram &histogram, double q) noexcept { return imgdl_histogram_quantile(&histogram, q); }
 
-/// The same as text: "1.1.0".
-inline const char *version_string() noexcept { return imgdl_version_string(); }
-
 /// The version of the library that is loaded, in the form of IMGDL_VERSION_NUMBER.
 inline std::uint32_t version() noexcept { return imgdl_version(); }
+
+/// The same as text: "1.1.0".
+inline const char *version_string() noexcept { return imgdl_version_string(); }
 
 /// What the library is to do without, each level with all that stand before it.
 enum class TrimLevel : std::uint32_t {

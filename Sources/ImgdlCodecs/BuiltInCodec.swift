@@ -52,18 +52,8 @@ final class SniffingDecoder: ImageDecoder {
         if case .success(let image) = outcome { return image.header }
         return decoder?.header
     }
-    var memoryDemand: Int64 {
-        guard let decoder else { return 0 }
-        let profile = Int64(decoder.colours.description.profile?.bytes.count ?? 0)
-        guard profile >= Self.profileThatCounts, let header = decoder.header else { return decoder.memoryDemand }
-        // Both are numbers of a picture that has passed the limits.
-        let canvas = CheckedNumber(header.width) * CheckedNumber(header.height)
-        let bytes = canvas * CheckedNumber(options.pixelFormat.bytesPerPixel)
-        return max(decoder.memoryDemand, bytes?.length ?? 0) + profile
-    }
-
-    /// Of bytes; most have some hundreds, those of printers some hundred thousand.
-    private static var profileThatCounts: Int64 { 64 << 10 }
+    var memoryDemand: Int64 { decoder?.memoryDemand ?? 0 }
+    var profileBytes: Int64 { Int64(decoder?.colours.description.profile?.bytes.count ?? 0) }
 
     func stop() { clock.stop() }
 

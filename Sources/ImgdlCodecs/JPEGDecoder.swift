@@ -74,6 +74,7 @@ final class JPEGDecoder: FormatDecoder {
         guard stage != .complete else { return }
         let allowed = walker.walk(bytes, maximumScans: options.maximumScans)
         let bytes = fill.shortened(UnsafeRawBufferPointer(rebasing: bytes[..<allowed]))
+        fed -= allowed - bytes.count
         pending.batch = stage == .header ? 0 : Self.batch
         if stage == .collecting { try pending.keep(bytes) } else { try pending.offer(bytes, use) }
         guard walker.scanCount <= options.maximumScans else {

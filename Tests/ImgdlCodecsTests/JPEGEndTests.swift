@@ -73,6 +73,22 @@ final class JPEGEndTests: XCTestCase {
         }
     }
 
+    /// What is wrong near the end is found however many there are ahead of it.
+    func testFillBytesHideNoDamage() throws {
+        let picture = try XCTUnwrap(Picture.everyCoding.first { $0.name == "baseline.jpg" })
+        let bytes = picture.encoded()
+        var broken = 0
+        for back in stride(from: 3, to: 500, by: 7) {
+            var damaged = bytes
+            damaged[bytes.count - back] ^= 0x5A
+            let plain = decode(damaged)
+            if plain.failure?.code == .badImageData { broken += 1 }
+            let filled = Self.start + [UInt8](repeating: 0xFF, count: 100_000) + damaged.dropFirst(2)
+            for pieces in [64 << 10, .max / 2] { XCTAssert(decode(filled, pieces: pieces) == plain, "\(back)") }
+        }
+        XCTAssertGreaterThan(broken, 0)
+    }
+
     /// Where scans may follow, a few are padding; but none may be missing.
     func testAScanThatIsLostIsDamage() throws {
         for picture in Picture.everyCoding where ["progressive.jpg", "separate-scans.jpg"].contains(picture.name) {

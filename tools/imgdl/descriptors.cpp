@@ -50,7 +50,6 @@ bool is_without_descriptors()
 
 void SpareDescriptors::hold()
 {
-    waited_ = 0;
     for (int &descriptor : held_)
         if (descriptor < 0)
             descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -58,6 +57,7 @@ void SpareDescriptors::hold()
 
 void SpareDescriptors::give()
 {
+    waited_ = 0;
     for (int &descriptor : held_)
         if (descriptor >= 0)
             close(std::exchange(descriptor, -1));

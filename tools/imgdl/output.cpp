@@ -90,6 +90,11 @@ Output::~Output()
 
 std::string Output::save(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing)
 {
+    // Whatever becomes of it, the next one has the spare descriptors again.
+    struct Holding {
+        SpareDescriptors &spare;
+        ~Holding() { spare.hold(); }
+    } const holding{spare_};
     switch (kind_) {
     case Kind::nothing:
         break;
@@ -148,7 +153,6 @@ std::string Output::save_in_folder(const std::string &name, imgdl::Bytes bytes, 
         if (before_placing)
             sync_folder(descriptor_, path_);
         draft.reset();
-        spare_.hold();
         return (path_ == "." ? "" : path_.back() == '/' ? path_ : path_ + "/") + saved.name;
     }
 }
@@ -180,5 +184,4 @@ void Output::replace(const std::string &path, imgdl::Bytes bytes, bool is_durabl
     }
     if (is_durable)
         sync_folder(opened.descriptor(), folder);
-    spare_.hold();
 }

@@ -110,7 +110,9 @@ static unsigned choose_reduction(struct jpeg_decompress_struct *jpeg, size_t to_
 
 unsigned codec_jpeg_reduction(codec_jpeg *session, size_t to_width, size_t to_height)
 {
-    return setjmp(session->trap) ? 1 : choose_reduction(&session->jpeg, to_width, to_height);
+    if (setjmp(session->trap))
+        return 1;
+    return choose_reduction(&session->jpeg, to_width, to_height);
 }
 
 codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned reduction, codec_scaler *scaler)

@@ -50,6 +50,7 @@ private final class ChoosingDecoder: ImageDecoder {
 
     var header: ImageHeader? { decoder?.header }
     var memoryDemand: Int64 { decoder?.memoryDemand ?? 0 }
+    var profileBytes: Int64 { decoder?.profileBytes ?? 0 }
 
     func stop() {
         lock.withLock { () -> (any ImageDecoder)? in

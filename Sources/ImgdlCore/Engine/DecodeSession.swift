@@ -55,6 +55,7 @@ final class DecodeSession: @unchecked Sendable {
         }
         report.header = decoder.header
         report.memoryDemand = decoder.memoryDemand
+        report.profileBytes = decoder.profileBytes
         report.duration = clock.now().nanoseconds - start.nanoseconds
         return report
     }
@@ -68,7 +69,9 @@ struct DecodeReport: Sendable {
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?
+    /// As the decoder says them.
     var memoryDemand: Int64 = 0
+    var profileBytes: Int64 = 0
     /// Nanoseconds of the worker's.
     var duration: Int64 = 0
 }

@@ -27,7 +27,8 @@ extension Engine {
     /// For as long as its decoder is there, or somebody holds what it made.
     func charge(_ bytes: Int64, _ id: TransferID, _ variant: Int) {
         guard let transfer = transfer(id) else { return }
-        let charge = MemoryCharge(bytes, and: transfer.variants[variant].charge, ledger)
+        if let charge = transfer.variants[variant].charge { return charge.grow(by: bytes) }
+        let charge = MemoryCharge(bytes, ledger)
         transfer.variants[variant].charge = charge
         transfer.variants[variant].session?.charge = charge
     }
@@ -50,7 +51,8 @@ extension Engine {
         }
         downloads.decodeStepped(
             report.transfer, variant: report.variant, report.verdict, hasHeader: report.header != nil,
-            hasPartial: report.verdict == .fed && report.image != nil, demand: report.memoryDemand, now)
+            hasPartial: report.verdict == .fed && report.image != nil, demand: report.memoryDemand,
+            beside: report.profileBytes, now)
     }
 
     /// It was decoded before, for a response that is stored.

@@ -62,21 +62,21 @@ final class MemoryLedger: @unchecked Sendable {
 /// Bytes counted as in use for as long as somebody holds this: a decoder at work, its transfer, and the terminals that
 /// carry its picture.
 final class MemoryCharge: @unchecked Sendable {
-    /// All that it stands for.
-    let bytes: Int64
-    /// The part that was counted before.
-    private let earlier: MemoryCharge?
+    /// Changes on the engine's thread alone, before anybody else has it.
+    private(set) var bytes: Int64
     /// Counted once, up and down, and not for the call besides.
     private let ledger: Unmanaged<MemoryLedger>
 
-    init(_ bytes: Int64, and earlier: MemoryCharge? = nil, _ ledger: MemoryLedger) {
-        self.bytes = bytes + (earlier?.bytes ?? 0)
-        self.earlier = earlier
+    init(_ bytes: Int64, _ ledger: MemoryLedger) {
+        self.bytes = bytes
         self.ledger = .passRetained(ledger)
     }
 
+    /// So many more are counted, by the engine's thread, whose decoder has said that it needs them.
+    func grow(by more: Int64) { bytes += more }
+
     deinit {
-        ledger._withUnsafeGuaranteedRef { $0.giveBack(bytes - (earlier?.bytes ?? 0)) }
+        ledger._withUnsafeGuaranteedRef { $0.giveBack(bytes) }
         ledger.release()
     }
 }

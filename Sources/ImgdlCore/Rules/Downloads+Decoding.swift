@@ -2,13 +2,13 @@
 /// in flight, partial images paced by time, the newest bytes winning (features B6, R26, R27).
 extension Downloads {
     /// A worker has done the step. `hasHeader` and `hasPartial`: what the step brought. `demand`: what the decoder has said
-    /// that it needs, in bytes; 0: no more than its header let expect.
+    /// that it needs, in bytes; 0: no more than its header let expect. `beside`: bytes that its picture keeps besides.
     package mutating func decodeStepped(
         _ id: TransferID, variant: Int, _ verdict: DecodeVerdict, hasHeader: Bool, hasPartial: Bool,
-        demand: Int64 = 0, _ now: Instant
+        demand: Int64 = 0, beside: Int64 = 0, _ now: Instant
     ) {
         guard transfers.contains(id), variant < transfers[id].variants.count else { return }
-        reserveMore(id, variant, upTo: demand)
+        reserveMore(id, variant, upTo: demand, beside: beside)
         endOverdue(now)
         guard transfers.contains(id) else { return }
         if hasHeader, !transfers[id].variants[variant].hasHeader {

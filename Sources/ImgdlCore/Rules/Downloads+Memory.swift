@@ -159,12 +159,15 @@ extension Downloads {
         actions.append(.reserve(id, variant: variant, bytes: bytes))
     }
 
-    /// Its decoder turned out to need more than the first bytes said: frames of an animation, which all stay. They are there
-    /// already, so they count, whether or not there was room; what comes after them waits.
-    mutating func reserveMore(_ id: TransferID, _ variant: Int, upTo demand: Int64) {
+    /// Its decoder turned out to need more than the first bytes said: frames of an animation, which all stay, or a colour
+    /// profile. They are there already, so they count, whether or not there was room; what comes after them waits.
+    mutating func reserveMore(_ id: TransferID, _ variant: Int, upTo demand: Int64, beside: Int64) {
         let reserved = transfers[id].variants[variant].reserved
-        let more = min(demand, MemoryRules.greatestCanvas) - reserved
+        let known = transfers[id].variants[variant].reservedBeside
+        let kept = max(known, min(beside, MemoryRules.greatestCanvas))
+        let more = max(min(demand, MemoryRules.greatestCanvas), reserved - known) + kept - reserved
         guard more > 0 else { return }
+        transfers[id].variants[variant].reservedBeside = kept
         count(more, for: variant, of: id)
         actions.append(.reserveMore(id, variant: variant, bytes: more))
         if memory.isFull { needsReview = true }
@@ -201,7 +204,10 @@ extension Downloads {
     /// Its decoders are let go with what they hold, which `memoryReleased` will tell.
     mutating func forgetCanvases(_ id: TransferID) {
         openVariants.removeAll { $0.transfer == id }
-        for variant in transfers[id].variants.indices { transfers[id].variants[variant].reserved = 0 }
+        for variant in transfers[id].variants.indices {
+            transfers[id].variants[variant].reserved = 0
+            transfers[id].variants[variant].reservedBeside = 0
+        }
         if slowCount > 0 { updateSlow(id) }
     }
 

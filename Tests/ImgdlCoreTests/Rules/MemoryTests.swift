@@ -263,6 +263,27 @@ final class MemoryTests: XCTestCase {
         XCTAssertEqual(play.downloads.memoryInUse, (1 << 47) + 50)
     }
 
+    /// Whatever was reserved for more than its canvas.
+    func testAProfileCountsBesideWhatWasReserved() {
+        var play = Play { $0.memoryBudget = 3 * canvas }
+        let entry = play.submit("a", .with(.partial))
+        play.connected(entry.transfer)
+        play.head(entry.transfer)
+        play.downloads.probed(entry.transfer, picture)
+        play.body(entry.transfer, 50)
+        play.skip()
+        play.stepped(entry.transfer, .fed, header: true, beside: 1_000)
+        XCTAssertTrue(play.take().contains(.reserveMore(entry.transfer, variant: 0, bytes: 1_000)))
+        play.body(entry.transfer, 50)
+        play.skip()
+        play.stepped(entry.transfer, .fed, demand: canvas, beside: 1_000)
+        XCTAssertEqual(play.downloads.memoryInUse, canvas + 1_000 + 100, "once")
+        play.body(entry.transfer, 50)
+        play.skip()
+        play.stepped(entry.transfer, .fed, demand: 2 * canvas, beside: 1_000)
+        XCTAssertEqual(play.downloads.memoryInUse, 2 * canvas + 1_000 + 150)
+    }
+
     private func receive(_ play: inout Play, _ id: TransferID, _ count: Int, version: Int32 = 11) {
         play.connected(id)
         let head = ResponseHead(status: 200, httpVersion: version, fields: [], contentLength: nil, isEncoded: false)

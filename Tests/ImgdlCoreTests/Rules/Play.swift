@@ -65,10 +65,11 @@ struct Play: ~Copyable {
 
     mutating func stepped(
         _ id: TransferID, variant: Int = 0, _ verdict: DecodeVerdict, header: Bool = false, partial: Bool = false,
-        demand: Int64 = 0
+        demand: Int64 = 0, beside: Int64 = 0
     ) {
         downloads.decodeStepped(
-            id, variant: variant, verdict, hasHeader: header, hasPartial: partial, demand: demand, now)
+            id, variant: variant, verdict, hasHeader: header, hasPartial: partial, demand: demand,
+            beside: beside, now)
     }
 
     /// Moves the clock and has the rules do what is due, as the engine does: at the moment they ask for, not later.

@@ -935,7 +935,8 @@ struct RandomPlay: ~Copyable {
         downloads.hasFreeWorker = !random.oneIn(3)
         let demand = random.oneIn(4) ? Int64.random(in: 0...500, using: &random) : 0
         downloads.decodeStepped(
-            id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, demand: demand, witness.now)
+            id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, demand: demand,
+            beside: random.oneIn(4) ? 70 : 0, witness.now)
         try settle(
             "\(name(id)) variant \(variant) \(step): \(verdict), header \(hasHeader), partial \(hasPartial), "
                 + "\(demand) bytes")

@@ -145,6 +145,18 @@ class Pump:
             os.close(waker)
 
 
+class _Attempt:
+    """To begin a thread: who makes it hears how that one ended."""
+
+    __slots__ = ("runner", "ended", "problem")
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        # A daemon, because others are joined before the handler at exit can end them.
+        self.runner = threading.Thread(target=run, name="imgdl", daemon=True)
+        self.ended = Flag()
+        self.problem: Optional[BaseException] = None
+
+
 class ThreadPump(Pump):
     """Callbacks on a thread of their own, which begins with the first download.
 
@@ -157,43 +169,48 @@ class ThreadPump(Pump):
         # Who comes first may begin: a thread, or the pump itself, which has ended without one.
         self._claims: list[object] = []
         self._begun = Flag()
-        self._problem: Optional[BaseException] = None
         self._ended = Flag()
 
     def begin(self) -> None:
-        if self._begun.is_set():
-            return
-        # A daemon, because others are joined before the handler at exit can end them.
-        runner = threading.Thread(target=self._run, name="imgdl", daemon=True)
-        _thread.start_new_thread(self._start, (runner,))
-        # One that was interrupted here before may have begun it.
-        self._begun.wait()
-        problem = self._problem
-        if problem is not None:
-            self._problem = None
-            self._begun.clear()
-            try:
-                raise problem
-            finally:
-                del problem
+        while not self._begun.is_set():
+            attempt = _Attempt(self._run)
+            _thread.start_new_thread(self._start, (attempt,))
+            # One that was interrupted here before may have begun it.
+            attempt.ended.wait()
+            problem = attempt.problem
+            if problem is not None:
+                attempt.problem = None
+                try:
+                    raise problem
+                finally:
+                    del problem
 
-    def _start(self, runner: threading.Thread) -> None:
-        self._claims.append(runner)
-        if self._claims[0] is self:
-            self._begun.set()  # the downloader is closed
-        if self._claims[0] is not runner:
-            return
+    def _start(self, attempt: _Attempt) -> None:
+        try:
+            self._claims.append(attempt)
+            # Who was first may have failed, and made room, since.
+            first = next(iter(self._claims), None)
+            if first is self:
+                self._begun.set()  # the downloader is closed
+            elif isinstance(first, _Attempt) and first is not attempt:
+                first.ended.wait()
+            elif first is attempt:
+                self._begin_now(attempt)
+        finally:
+            attempt.ended.set()
+
+    def _begin_now(self, attempt: _Attempt) -> None:
         try:
             self._open_waker()
-            runner.start()
-            self._runner = runner
+            attempt.runner.start()
+            self._runner = attempt.runner
+            self._begun.set()
         except BaseException as problem:
             self._close_waker()
-            self._problem = problem
+            attempt.problem = problem
             self._claims.clear()
             if self.is_stopping:
                 self.stop()
-        self._begun.set()
 
     def _run(self) -> None:
         self.thread = threading.get_ident()

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 import unittest
+import unittest.mock
 
 import imgdl
 from imgdl._waiting import Flag, Waiters, surely
@@ -167,6 +168,35 @@ class FlagTests(unittest.TestCase):
         for thread in threads:
             thread.join(PATIENCE)
             self.assertFalse(thread.is_alive())
+
+    def test_no_thread_for_several_who_begin(self):
+        """Each hears of it, none waits for ever; and once there are threads again it works."""
+        start = threading.Thread.start
+
+        def refuse(thread):
+            if thread.name == "imgdl":
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        for _ in range(20):
+            with imgdl.Downloader(allow_data_urls=True) as downloader:
+                problems = []
+
+                def download():
+                    try:
+                        downloader.download(URL)
+                    except RuntimeError as problem:
+                        problems.append(str(problem))
+
+                with unittest.mock.patch.object(threading.Thread, "start", refuse):
+                    threads = [threading.Thread(target=download, daemon=True) for _ in range(4)]
+                    for thread in threads:
+                        thread.start()
+                    for thread in threads:
+                        thread.join(PATIENCE)
+                        self.assertFalse(thread.is_alive())
+                self.assertEqual(problems, ["can't start new thread"] * 4)
+                self.assertEqual(downloader.download(URL).result().width, 2)
 
     def test_who_is_interrupted_takes_nothing_from_others(self):
         """At each place of a wait, and of what ends it."""
