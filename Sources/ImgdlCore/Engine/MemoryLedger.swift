@@ -62,7 +62,7 @@ final class MemoryLedger: @unchecked Sendable {
 /// Bytes counted as in use for as long as somebody holds this: a decoder at work, its transfer, and the terminals that
 /// carry its picture.
 final class MemoryCharge: @unchecked Sendable {
-    /// Changes on the engine's thread alone, before anybody else has it.
+    /// The engine's thread alone changes and asks it, while it holds the charge itself; other threads only let go.
     private(set) var bytes: Int64
     /// Counted once, up and down, and not for the call besides.
     private let ledger: Unmanaged<MemoryLedger>
