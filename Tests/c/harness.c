@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -112,7 +113,22 @@ static int run(const struct test *test, char *ending, size_t capacity)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* imgdl-tests [--only TEXT] [--not TEXT] [--repeat N] [--NAME VALUE for the tests] */
+/* Whether a title holds one of the texts between the bars of `texts`. */
+static bool holds_one(const char *title, const char *texts)
+{
+    for (;;) {
+        size_t length = strcspn(texts, "|");
+        char text[128];
+        snprintf(text, sizeof text, "%.*s", (int)length, texts);
+        if (strstr(title, text))
+            return true;
+        if (!texts[length])
+            return false;
+        texts += length + 1;
+    }
+}
+
+/* imgdl-tests [--only TEXT[|TEXT…]] [--not TEXT[|TEXT…]] [--repeat N] [--NAME VALUE for the tests] */
 int main(int argc, char **argv)
 {
     argument_count = argc;
@@ -138,7 +154,7 @@ int main(int argc, char **argv)
         for (const struct test *test = first; test; test = test->next) {
             char title[256], ending[128] = "";
             snprintf(title, sizeof title, "%s: %s", test->suite, test->name);
-            if (!strstr(title, only) || (except && strstr(title, except)))
+            if (!holds_one(title, only) || (except && holds_one(title, except)))
                 continue;
             double start = now();
             int result = run(test, ending, sizeof ending);
