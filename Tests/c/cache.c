@@ -139,7 +139,7 @@ TEST_WITH_CACHES("what is stale is validated, and answers as it is where that wa
 TEST_WITH_CACHES("what may not be stored is not: no-store, Vary: * (RFC 9111 section 3)")
 {
     static const char *const fields[] = {"Cache-Control:no-store", "Vary:*"};
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const char *url =
             at_origin("/pictures/tiny.png?" FRESH "&header=%s&n=%d", fields[i], (int)getpid());
         CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), NETWORK);
@@ -195,9 +195,9 @@ TEST_WITH_CACHES("IGNORE_CACHED tells of what has changed alone: by freshness, b
     static const char *const queries[] = {FRESH, ("etag=v1&" STALE), STALE};
     size_t size;
     uint8_t *bytes = read_picture("tiny.png", &size);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
         char name[64];
-        snprintf(name, sizeof name, "changing-%d-%d.png", (int)getpid(), i);
+        snprintf(name, sizeof name, "changing-%d-%zu.png", (int)getpid(), i);
         write_picture(name, bytes, size);
         const char *url = at_origin("/pictures/%s?%s", name, queries[i]);
         CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, IGNORE), NETWORK);
@@ -242,7 +242,9 @@ TEST("max_stale_ms of the request, else of the downloader, bounds what is stale:
     const uint64_t hour = 3600000;
     const uint64_t bounds[] = {0, IMGDL_NO_LIMIT, IMGDL_STALE_NEVER, 1, hour - 1000, hour + 600000};
     const int allowed[] = {1, 1, 0, 0, 0, 1};
-    for (int i = 0; i < 6; i++) {
+    enum { BOUNDS = sizeof bounds / sizeof *bounds };
+    _Static_assert(sizeof allowed / sizeof *allowed == BOUNDS, "one each");
+    for (int i = 0; i < BOUNDS; i++) {
         imgdl_config config;
         imgdl_config_init(&config, sizeof config);
         config.cache = cache;
@@ -252,7 +254,7 @@ TEST("max_stale_ms of the request, else of the downloader, bounds what is stale:
         REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
         if (i == 0)
             CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), NETWORK);
-        for (int own = 0; own < 6; own++) {
+        for (int own = 0; own < BOUNDS; own++) {
             struct reply answer = ask_within(downloader, url, IMGDL_CACHE_ONLY, bounds[own]);
             if (own == 0 ? allowed[i] : allowed[own])
                 CHECK_OUTCOME(answer, STALE);
@@ -296,7 +298,7 @@ TEST_WITH_CACHES("a picture without the mark of its end is shown where nothing w
         snprintf(name, sizeof name, "endless-%zu-%d.%s", i, (int)getpid(), pictures[i].kind);
         write_picture(name, bytes, size);
         const char *lengths[] = {"short_by=0", "chunked=1"};
-        for (int way = 0; way < 2; way++) {
+        for (size_t way = 0; way < sizeof lengths / sizeof *lengths; way++) {
             const char *url = at_origin("/pictures/%s?%s&etag=v1&" FRESH, name, lengths[way]);
             CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, 0), NETWORK);
             struct reply again = ask(downloader, url, IMGDL_CACHE_USE, 0);
@@ -386,7 +388,7 @@ TEST("the mode of the config holds for requests that say nothing, and is OFF unl
     imgdl_cache *cache = new_cache(NULL);
     const char *url = at_origin("/pictures/tiny.png?" FRESH "&n=%d", (int)getpid());
     const imgdl_cache_mode modes[] = {IMGDL_CACHE_DEFAULT, IMGDL_CACHE_OFF, IMGDL_CACHE_USE, IMGDL_CACHE_ONLY};
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         imgdl_config config;
         imgdl_config_init(&config, sizeof config);
         config.cache = cache;
@@ -563,7 +565,7 @@ TEST_WITH_CACHES("a server that does not continue: the whole body, and no retry 
     static const char *const ways[] = {"ignore", "wrong", "416"};
     size_t size;
     uint8_t *bytes = read_picture("baseline.jpg", &size);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char gate[64];
         snprintf(gate, sizeof gate, "%s-%d", ways[i], (int)getpid());
         const char *url = at_origin("/pictures/baseline.jpg?etag=v1&" FRESH "&hold_after=3000&range=%s&gate=%s", ways[i],

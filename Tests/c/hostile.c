@@ -131,16 +131,19 @@ static int decode_path(const char *path)
     if (!S_ISDIR(about.st_mode))
         return decode_file(path, (size_t)about.st_size);
     DIR *folder = opendir(path);
+    if (!folder) {
+        perror(path);
+        exit(2);
+    }
     int failures = 0;
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+    for (struct dirent *entry; (entry = readdir(folder));) {
         char inner[4096];
         if (entry->d_name[0] == '.')
             continue;
         snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
         failures += decode_path(inner);
     }
-    if (folder)
-        closedir(folder);
+    closedir(folder);
     return failures;
 }
 
