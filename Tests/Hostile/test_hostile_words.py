@@ -19,6 +19,7 @@ class Words(unittest.TestCase):
         return row.lacks(answer.HTTP1, f"IMGDL_ERROR_{code}", f"{URL}: {cause}", "in general", {"status": status})
 
     def test_a_message_without_a_cause(self):
+        self.assertTrue(answer.WORDS)
         for code in answer.WORDS:
             for cause in ("", " ", "in general", "Failure when receiving data from the peer", "Transferred a partial file"):
                 self.assertTrue(self.lacks(code, cause), f"{code} {cause}")

@@ -18,6 +18,7 @@ from comment_text import to_html  # noqa: E402
 from pages import broken_links, escape, write  # noqa: E402
 from python_reference import PythonReference  # noqa: E402
 
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 TEXT = (ROOT / "include/imgdl.h").read_text("utf-8")
 HEADER = c_header.read(ROOT / "include/imgdl.h")
 
@@ -99,30 +100,38 @@ class PageTests(unittest.TestCase):
     def test_pages_name_only_what_there_is(self) -> None:
         """Names of functions, constants and options in the pages, but those with dots in them (IMGDL_ERROR_…)."""
         known = set(HEADER.names())
-        for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        found = 0
+        for path in PAGES:
             text = path.read_text("utf-8")
             for name in re.findall(r"\b(?:imgdl|IMGDL)_[A-Za-z0-9_]*[A-Za-z0-9](?![…*A-Za-z0-9_])", text):
                 with self.subTest(f"{path.name}: {name}"):
                     self.assertTrue(name in known or name in ENVIRONMENT, f"{name} is not in the header")
+                found += 1
+        self.assertGreater(found, 300)
 
     def test_pages_name_only_what_there_is_in_short(self) -> None:
         """Constants without IMGDL_, and fields with the struct that they are of."""
         fields = {each.name: {name for row in each.rows for name in row.names} for each in HEADER.entries}
         structs = {"config": "imgdl_config", "request": "imgdl_request", "decode_options": "imgdl_decode_options"}
         names = set(HEADER.names())
-        for path in (ROOT / "docs").rglob("*.md"):
+        constants = options = 0
+        for path in PAGES[1:]:
             text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.M | re.S)
             for name in re.findall(r"\b(?<!IMGDL_)(?:ERROR|REQUEST|DECODE|EVENT|CACHE|CONFIG)_[A-Z_]*[A-Z]\b", text):
                 with self.subTest(f"{path.name}: {name}"):
                     self.assertTrue({f"IMGDL_{name}", f"IMGDL_ERROR_{name}"} & names, "it is not in the header")
+                constants += 1
             for struct, name in re.findall(r"`(config|request|decode_options)\.(\w+)`", text):
                 with self.subTest(f"{path.name}: {struct}.{name}"):
                     self.assertIn(name, fields[structs[struct]])
+                options += 1
+        self.assertGreater(constants, 20)
+        self.assertGreater(options, 5)
 
     def test_links_between_pages(self) -> None:
         """Without the program that makes pages of them: `make docs` looks at the pages themselves."""
-        pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "bindings").glob("*/README.md")]
-        for path in pages:
+        found = 0
+        for path in [*PAGES, *(ROOT / "bindings").glob("*/README.md")]:
             for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8")):
                 if target.startswith(("http://", "https://")):
                     continue
@@ -130,9 +139,11 @@ class PageTests(unittest.TestCase):
                 there = (path.parent / file).resolve() if file else path
                 with self.subTest(f"{path.name}: {target}"):
                     self.assertTrue(there.exists(), "it is not there")
+                    found += 1
                     if anchor:
                         headings = re.findall(r"^#+ (.*)$", there.read_text("utf-8"), re.M)
                         self.assertIn(anchor, [guide.anchor(heading) for heading in headings])
+        self.assertGreater(found, 60)
 
 
 # What programs and the build read, and is no part of the header.

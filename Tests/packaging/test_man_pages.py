@@ -42,6 +42,8 @@ class ManPageTests(unittest.TestCase):
             code = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
         functions = set(re.findall(r"IMGDL_API\b[^;]*?\b(imgdl_\w+)\s*\(", code))
         types = set(re.findall(r"\}\s*(imgdl_\w+);|typedef [\w ]+\b(imgdl_\w+);|\(\*(imgdl_\w+)\)", code))
+        self.assertGreater(len(functions), 100)
+        self.assertGreater(len(types), 40)
         for name in functions | {name for names in types for name in names if name}:
             path = os.path.join(self.folder, f"{name}.3")
             self.assertTrue(os.path.islink(path), name)
@@ -55,7 +57,9 @@ class ManPageTests(unittest.TestCase):
         with open(HEADER, encoding="utf-8") as file:
             code = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
         everything = "".join(self.pages.values())
-        for name in re.findall(r"\b(IMGDL_[A-Z0-9_]+) =", code):
+        constants = re.findall(r"\b(IMGDL_[A-Z0-9_]+) =", code)
+        self.assertGreater(len(constants), 100)
+        for name in constants:
             if not name.endswith("FORCE32"):
                 self.assertIn(f"\\fB{name} = ", everything)
         for name in ("max_body_bytes", "good_enough_scan", "memory_hits", "user_data"):
