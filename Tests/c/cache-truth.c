@@ -277,40 +277,74 @@ TEST("what one process removes or clears another does not serve from its memory"
     free(directory);
 }
 
+/* URLs that are removed while what was asked for is held: by another process and by this one, alone and with all. */
+enum { WAYS = 4, OTHERS = 2 };
+struct removals {
+    char *directory, *urls[WAYS], gates[WAYS][64];
+    pid_t others[OTHERS];
+    int in[OTHERS], out[OTHERS], unwritable;
+    imgdl_cache *cache;
+    imgdl_downloader *downloader;
+};
+
+static void removals_begin(struct removals *all, const char *name)
+{
+    *all = (struct removals){.directory = new_folder()};
+    for (unsigned i = 0; i < WAYS; i++) {
+        snprintf(all->gates[i], sizeof all->gates[i], "%s-%d-%u", name, (int)getpid(), i);
+        all->urls[i] = strdup(at_origin("/pictures/tiny.jpg?" FRESH "&hold_after=10&gate=%s", all->gates[i]));
+    }
+    for (unsigned i = 0; i < OTHERS; i++) /* before the library is used */
+        all->others[i] = start_other(all->directory, all->urls[i], &all->in[i], &all->out[i]);
+    REQUIRE_OK(open_cache(all->directory, &all->unwritable, &all->cache));
+    all->downloader = new_caching_downloader(all->cache);
+}
+
+static void removals_do(struct removals *all, unsigned way)
+{
+    if (way < OTHERS)
+        (void)tell(all->in[way], all->out[way], "rc"[way]);
+    else if (way == OTHERS)
+        REQUIRE_OK(imgdl_cache_remove(all->cache, all->urls[way]));
+    else
+        REQUIRE_OK(imgdl_cache_clear(all->cache));
+}
+
+static void removals_end(struct removals *all)
+{
+    REQUIRE_OK(imgdl_downloader_destroy(all->downloader));
+    imgdl_cache_release(all->cache);
+    for (unsigned i = 0; i < OTHERS; i++)
+        close(all->in[i]);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        int status = 0;
+        REQUIRE(waitpid(all->others[i], &status, 0) == all->others[i]);
+        CHECK_NUMBER(status, 0);
+        close(all->out[i]);
+    }
+    for (unsigned i = 0; i < WAYS; i++)
+        free(all->urls[i]);
+    CHECK_NUMBER(all->unwritable, 0);
+    free(all->directory);
+}
+
 TEST("who asks after another process, or this one, has removed a URL shares nothing with who asked before")
 {
-    static const char commands[] = "rcRC"; /* the first two are the others' */
-    char *directory = new_folder();
-    char *urls[4], gates[4][64];
-    int in[2], out[2], unwritable = 0;
-    pid_t others[2];
-    for (unsigned i = 0; i < 4; i++) {
-        snprintf(gates[i], sizeof gates[i], "parted-%d-%u", (int)getpid(), i);
-        urls[i] = strdup(at_origin("/pictures/tiny.jpg?" FRESH "&hold_after=10&gate=%s", gates[i]));
-    }
-    for (unsigned i = 0; i < 2; i++) /* before the library is used */
-        others[i] = start_other(directory, urls[i], &in[i], &out[i]);
-    imgdl_cache *cache = NULL;
-    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
-    imgdl_downloader *downloader = new_caching_downloader(cache);
-    for (unsigned i = 0; i < 4; i++) {
+    struct removals all;
+    removals_begin(&all, "parted");
+    for (unsigned i = 0; i < WAYS; i++) {
         struct recorder recorders[3];
         for (unsigned j = 0; j < 3; j++) {
             recorder_init(&recorders[j]);
-            imgdl_request request = recorded_request(urls[i], &recorders[j]);
-            REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+            imgdl_request request = recorded_request(all.urls[i], &recorders[j]);
+            REQUIRE_OK(imgdl_download(all.downloader, &request, NULL));
             if (j < 2) /* the third shares the second's transfer */
-                await_gate(gates[i], j + 1);
+                await_gate(all.gates[i], j + 1);
             if (j > 0)
                 continue;
-            if (i < 2)
-                (void)tell(in[i], out[i], commands[i]);
-            else if (commands[i] == 'R')
-                REQUIRE_OK(imgdl_cache_remove(cache, urls[i]));
-            else
-                REQUIRE_OK(imgdl_cache_clear(cache));
+            removals_do(&all, i);
         }
-        open_gate(gates[i]);
+        open_gate(all.gates[i]);
         for (unsigned j = 0; j < 3; j++) {
             REQUIRE(await_end(&recorders[j], NULL));
             CHECK_CODE(recorders[j].code, IMGDL_OK);
@@ -318,74 +352,33 @@ TEST("who asks after another process, or this one, has removed a URL shares noth
         }
         imgdl_stats stats;
         imgdl_stats_init(&stats, sizeof stats);
-        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+        REQUIRE_OK(imgdl_downloader_stats(all.downloader, &stats));
         CHECK_NUMBER(stats.transfers, 2 * (i + 1));
         CHECK_NUMBER(stats.shared, i + 1);
-        free(urls[i]);
     }
-    REQUIRE_OK(imgdl_downloader_destroy(downloader));
-    imgdl_cache_release(cache);
-    for (unsigned i = 0; i < 2; i++)
-        close(in[i]);
-    for (unsigned i = 0; i < 2; i++) {
-        int status = 0;
-        REQUIRE(waitpid(others[i], &status, 0) == others[i]);
-        CHECK_NUMBER(status, 0);
-        close(out[i]);
-    }
-    CHECK_NUMBER(unwritable, 0);
-    free(directory);
+    removals_end(&all);
 }
 
 TEST("what a request brings that was sent before another process, or this one, removed its URL is not stored")
 {
-    static const char commands[] = "rcRC"; /* the first two are the others' */
-    char *directory = new_folder();
-    char *urls[4], gates[4][64];
-    int in[2], out[2], unwritable = 0;
-    pid_t others[2];
-    for (unsigned i = 0; i < 4; i++) {
-        snprintf(gates[i], sizeof gates[i], "removed-%d-%u", (int)getpid(), i);
-        urls[i] = strdup(at_origin("/pictures/tiny.jpg?" FRESH "&hold_after=10&gate=%s", gates[i]));
-    }
-    for (unsigned i = 0; i < 2; i++) /* before the library is used */
-        others[i] = start_other(directory, urls[i], &in[i], &out[i]);
-    imgdl_cache *cache = NULL;
-    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
-    imgdl_downloader *downloader = new_caching_downloader(cache);
-    for (unsigned i = 0; i < 4; i++) {
+    struct removals all;
+    removals_begin(&all, "removed");
+    for (unsigned i = 0; i < WAYS; i++) {
         struct recorder recorder;
         recorder_init(&recorder);
-        imgdl_request request = recorded_request(urls[i], &recorder);
-        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
-        await_gate(gates[i], 1);
-        if (i < 2)
-            (void)tell(in[i], out[i], commands[i]);
-        else if (commands[i] == 'R')
-            REQUIRE_OK(imgdl_cache_remove(cache, urls[i]));
-        else
-            REQUIRE_OK(imgdl_cache_clear(cache));
-        open_gate(gates[i]);
+        imgdl_request request = recorded_request(all.urls[i], &recorder);
+        REQUIRE_OK(imgdl_download(all.downloader, &request, NULL));
+        await_gate(all.gates[i], 1);
+        removals_do(&all, i);
+        open_gate(all.gates[i]);
         REQUIRE(await_end(&recorder, NULL));
         CHECK_CODE(recorder.code, IMGDL_OK);
         recorder_clear(&recorder);
-        CHECK_CODE(ask(downloader, urls[i], IMGDL_CACHE_ONLY, BODY).code, IMGDL_ERROR_NOT_CACHED);
-        REQUIRE_OK(imgdl_cache_flush(cache));
-        CHECK_CODE(ask(downloader, urls[i], IMGDL_CACHE_ONLY, BODY).code, IMGDL_ERROR_NOT_CACHED);
-        CHECK_NUMBER(ask(downloader, urls[i], 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
-        CHECK_NUMBER(ask(downloader, urls[i], 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
-        free(urls[i]);
+        CHECK_CODE(ask(all.downloader, all.urls[i], IMGDL_CACHE_ONLY, BODY).code, IMGDL_ERROR_NOT_CACHED);
+        REQUIRE_OK(imgdl_cache_flush(all.cache));
+        CHECK_CODE(ask(all.downloader, all.urls[i], IMGDL_CACHE_ONLY, BODY).code, IMGDL_ERROR_NOT_CACHED);
+        CHECK_NUMBER(ask(all.downloader, all.urls[i], 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+        CHECK_NUMBER(ask(all.downloader, all.urls[i], 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
     }
-    REQUIRE_OK(imgdl_downloader_destroy(downloader));
-    imgdl_cache_release(cache);
-    for (unsigned i = 0; i < 2; i++)
-        close(in[i]);
-    for (unsigned i = 0; i < 2; i++) {
-        int status = 0;
-        REQUIRE(waitpid(others[i], &status, 0) == others[i]);
-        CHECK_NUMBER(status, 0);
-        close(out[i]);
-    }
-    CHECK_NUMBER(unwritable, 0);
-    free(directory);
+    removals_end(&all);
 }

@@ -241,17 +241,24 @@ TEST("two requests share one start; the last cancel gives it up, and what is rep
     free(loader.picture);
 }
 
-TEST("what is reported out of order or wrong is an error of the call, and the transfer goes on (B23)")
+/* A request that the loader has been told of, and nothing reported. */
+static imgdl_downloader *begin_held(struct loader *loader, struct recorder *recorder)
 {
     imgdl_downloader *downloader = new_downloader();
-    struct loader loader;
-    loader_init(&loader, HELD);
-    register_loader(downloader, "app", &loader);
-    struct recorder recorder;
-    recorder_init(&recorder);
-    imgdl_request request = recorded_request("app:x", &recorder);
+    loader_init(loader, HELD);
+    register_loader(downloader, "app", loader);
+    recorder_init(recorder);
+    imgdl_request request = recorded_request("app:x", recorder);
     REQUIRE_OK(imgdl_download(downloader, &request, NULL));
-    await_flag(&loader.started, 1);
+    await_flag(&loader->started, 1);
+    return downloader;
+}
+
+TEST("what is reported out of order or wrong is an error of the call, and the transfer goes on (B23)")
+{
+    struct loader loader;
+    struct recorder recorder;
+    imgdl_downloader *downloader = begin_held(&loader, &recorder);
     imgdl_transfer *transfer = loader.transfer;
     CHECK_CODE(imgdl_transfer_body(transfer, "x", 1), IMGDL_ERROR_INVALID_OPERATION);
     CHECK_CODE(imgdl_transfer_end(transfer, IMGDL_OK, NULL), IMGDL_ERROR_INVALID_OPERATION);
@@ -584,15 +591,9 @@ TEST("how transfers of a loader end: its own error, a status, too little, too mu
 
 TEST("a downloader that ends gives up what a loader still has; a fork's child hears FORKED (T06)")
 {
-    imgdl_downloader *downloader = new_downloader();
     struct loader loader;
-    loader_init(&loader, HELD);
-    register_loader(downloader, "app", &loader);
     struct recorder recorder;
-    recorder_init(&recorder);
-    imgdl_request request = recorded_request("app:x", &recorder);
-    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
-    await_flag(&loader.started, 1);
+    imgdl_downloader *downloader = begin_held(&loader, &recorder);
     pid_t child = fork();
     if (child == 0) {
         imgdl_transport_table table = table_of(&loader);
