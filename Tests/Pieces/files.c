@@ -48,6 +48,10 @@ void read_files(struct files *files, const char *path)
     struct dirent **entries = NULL;
     /* In the order of their names: the same case is the same everywhere. */
     int count = scandir(path, &entries, NULL, alphasort);
+    if (count < 0) {
+        perror(path);
+        exit(2);
+    }
     for (int i = 0; i < count; i++) {
         char inner[4096];
         if (entries[i]->d_name[0] != '.') {

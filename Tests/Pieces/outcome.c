@@ -23,6 +23,18 @@ static unsigned bytes_per_pixel(const imgdl_image *image)
     }
 }
 
+/* Whether something is seen through a pixel. */
+static int is_transparent(const imgdl_image *image)
+{
+    unsigned pixel = bytes_per_pixel(image);
+    const uint8_t *row = imgdl_image_pixels(image);
+    for (uint32_t y = 0; pixel != 3 && y < imgdl_image_height(image); y++, row += imgdl_image_stride(image))
+        for (size_t end = pixel; end <= (size_t)imgdl_image_width(image) * pixel; end += pixel)
+            if (row[end - 1] != 255 || (pixel == 8 && row[end - 2] != 255))
+                return 1;
+    return 0;
+}
+
 /* A sum of the pixels in a part, which lies within the image. */
 static uint64_t sum(const imgdl_image *image, imgdl_rectangle part)
 {
@@ -102,7 +114,7 @@ static void check_looks(
 
 static struct outcome seen(imgdl_status status, const imgdl_image *image)
 {
-    struct outcome outcome = {.status = status};
+    struct outcome outcome = {.status = status, .alpha = UNKNOWN};
     if (status != IMGDL_OK)
         snprintf(outcome.message, MESSAGE, "%s", imgdl_last_error());
     if (!image)
@@ -115,7 +127,8 @@ static struct outcome seen(imgdl_status status, const imgdl_image *image)
     outcome.frame_count = imgdl_image_frame_count(image);
     outcome.loop_count = imgdl_image_loop_count(image);
     outcome.pass = imgdl_image_pass(image);
-    outcome.notes = imgdl_image_colour_notes(image);
+    outcome.notes = imgdl_image_notes(image);
+    outcome.colour_notes = imgdl_image_colour_notes(image);
     outcome.ready = imgdl_image_ready(image);
     outcome.decoded = sum_frames(image, outcome.ready, outcome.pixels, outcome.milliseconds);
     return outcome;
@@ -167,8 +180,16 @@ struct outcome decode(struct bytes picture, const imgdl_decode_options *options,
     int knows = imgdl_decoder_info(decoder, &info) == IMGDL_OK;
     imgdl_status status = imgdl_decoder_finish(decoder, &image);
     struct outcome outcome = seen(status, image);
+    if (outcome.is_complete && imgdl_decoder_info(decoder, &info) == IMGDL_OK)
+        outcome.alpha = info.has_alpha;
     if (fed != IMGDL_OK && fed != status)
         snprintf(words, MESSAGE, "feed said %s, finish %s", imgdl_error_name(fed), imgdl_error_name(status));
+    else if (outcome.is_complete && outcome.alpha == UNKNOWN)
+        snprintf(words, MESSAGE, "the picture is whole, and its header is not told");
+    /* Of others it may be that the file has alpha. */
+    else if (outcome.is_complete && outcome.frame_count == 1 && imgdl_image_pixel_format(image) != IMGDL_PIXEL_FORMAT_RGB8 &&
+             outcome.alpha != is_transparent(image))
+        snprintf(words, MESSAGE, "has_alpha is %d, and the pixels say otherwise", outcome.alpha);
     else
         check_looks(image, looks, count, knows && !info.is_progressive, &outcome, words);
     imgdl_image_release(image);
@@ -192,7 +213,11 @@ const char *difference(const struct outcome *one, const struct outcome *other)
     if (one->frame_count != other->frame_count || one->loop_count != other->loop_count)
         return "what the animation is";
     if (one->notes != other->notes)
+        return "what is said of the file";
+    if (one->colour_notes != other->colour_notes)
         return "what is said of its colours";
+    if (one->alpha != UNKNOWN && other->alpha != UNKNOWN && one->alpha != other->alpha)
+        return "whether something is seen through it";
     if (one->pass != other->pass || memcmp(&one->ready, &other->ready, sizeof one->ready) != 0)
         return "which part holds pixels";
     if (one->decoded != other->decoded)

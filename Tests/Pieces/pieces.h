@@ -27,7 +27,7 @@ struct bytes damaged(struct bytes source);
 
 /* ---- outcome.c */
 
-enum { FRAMES_KEPT = 64, MESSAGE = 256 };
+enum { FRAMES_KEPT = 64, MESSAGE = 256, UNKNOWN = -1 };
 
 /* What is seen of a picture, or of what could be had of it. */
 struct outcome {
@@ -35,7 +35,9 @@ struct outcome {
     char message[MESSAGE];
     int has_image, is_complete;
     uint32_t width, height, orientation, frame_count, loop_count, pass;
-    imgdl_colour_notes notes;
+    imgdl_picture_notes notes;
+    imgdl_colour_notes colour_notes;
+    int alpha; /* has_alpha of the header, or UNKNOWN: not told, or not of a whole picture */
     imgdl_rectangle ready;
     /* Of the frames that were decoded: a sum of the pixels that may be read, and how long it is shown. */
     uint32_t decoded;
@@ -53,7 +55,12 @@ struct cut {
 /* Decodes; the words say what was delivered and taken back, or are empty. */
 struct outcome decode(struct bytes picture, const imgdl_decode_options *options, struct cut cut, char words[MESSAGE]);
 
-/* What differs, or NULL. */
+/* What differs, or NULL. What one of them does not know is no difference. */
 const char *difference(const struct outcome *one, const struct outcome *other);
+
+/* ---- blindness.c */
+
+/* What might differ without being told, or NULL. */
+const char *blindness(void);
 
 #endif
