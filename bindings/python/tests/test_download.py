@@ -348,6 +348,7 @@ class DownloadTests(OriginTests):
             url = self.origin.picture("palette.png", chunked=1, chunk=5000)
             downloader.download(url, on_progress=progress).result(PATIENCE)
         size = len(self.origin.bytes("palette.png"))
+        self.assertTrue(progress.arguments)
         # Until all of it is there.
         for _, received, expected in progress.arguments:
             self.assertIn(expected, (None, size) if received == size else (None,))

@@ -131,6 +131,7 @@ class HeaderTests(unittest.TestCase):
                 self.assertEqual(list(callback._argtypes_), [self.header.ctypes_type(kind) for kind in parameters])
 
     def test_the_same_numbers_and_handles(self):
+        self.assertTrue(self.header.numbers and self.header.handles)
         for name, kind in self.header.numbers.items():
             self.assertIs(getattr(_native, name), NUMBERS[kind], name)
         for name in self.header.handles:
