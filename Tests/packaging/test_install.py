@@ -120,6 +120,7 @@ class InstallTests(unittest.TestCase):
 
     def test_modes_do_not_depend_on_the_umask(self):
         self.install(preexec_fn=lambda: os.umask(0o077))
+        self.assertIn("lib/libimgdl.so", self.files(self.prefix))
         for at, folders, names in os.walk(self.prefix):
             for name in [".", *folders, *names]:
                 path = os.path.join(at, name)
@@ -131,7 +132,9 @@ class InstallTests(unittest.TestCase):
                 self.assertEqual(os.lstat(path).st_uid, os.getuid())
 
     def test_links_lead_to_what_is_installed(self):
-        for name in self.files(self.installed):
+        files = self.files(self.installed)
+        self.assertIn("lib/libimgdl.so", files)
+        for name in files:
             path = os.path.join(self.installed, name)
             self.assertTrue(os.path.exists(path), name)
             if os.path.islink(path):
