@@ -63,6 +63,9 @@ class Bytes {
     Bytes() noexcept = default;
     Bytes(const void *data, std::size_t size) noexcept : data_(static_cast<const std::uint8_t *>(data)), size_(size) {}
     explicit Bytes(std::string_view text) noexcept : Bytes(text.data(), text.size()) {}
+    /// A text that ends with the line: keep it.
+    template <typename Text, typename = std::enable_if_t<std::is_same_v<const Text, const std::string>>>
+    explicit Bytes(Text &&) = delete;
 
     const std::uint8_t *data() const noexcept { return data_; }
     std::size_t size() const noexcept { return size_; }
@@ -95,7 +98,8 @@ class Shared {
     ~Shared() { reset(); }
 
     /// For functions of imgdl.h; the object keeps its reference. NULL when it is empty.
-    Raw *raw() const noexcept { return raw_; }
+    Raw *raw() const & noexcept { return raw_; }
+    Raw *raw() const && = delete;
     explicit operator bool() const noexcept { return raw_ != nullptr; }
     void reset() noexcept
     {
@@ -135,6 +139,15 @@ class Error : public std::runtime_error {
     {
     }
 
+    /// As std::exception has it; valid as long as this object. (A template, because what overrides it could not tell a
+    /// temporary from others.)
+    template <typename Character = char>
+    const Character *what() const & noexcept
+    {
+        return std::runtime_error::what();
+    }
+    template <typename Character = char>
+    const Character *what() const && = delete;
     /// IMGDL_ERROR_….
     imgdl_status code() const noexcept { return code_; }
     /// Such as "IMGDL_ERROR_INVALID_STATUS".
@@ -216,6 +229,10 @@ inline std::uint64_t to_max_stale(const std::optional<milliseconds> &time)
 /// Whatever is a text, and no Request in braces.
 template <typename Url>
 using IfUrl = std::enable_if_t<std::is_convertible_v<const Url &, std::string_view> && !std::is_null_pointer_v<Url>>;
+
+/// What is told of a batch, and no BatchOptions.
+template <typename Progress>
+using IfProgress = std::enable_if_t<std::is_invocable_v<std::decay_t<Progress> &, const imgdl_batch_progress &>>;
 
 template <typename Function>
 void destroy(void *function) noexcept
@@ -353,7 +370,8 @@ class Decoder {
     Decoder &operator=(const Decoder &) = delete;
     ~Decoder() { imgdl_decoder_destroy(raw_); }
 
-    imgdl_decoder *raw() const noexcept { return raw_; }
+    imgdl_decoder *raw() const & noexcept { return raw_; }
+    imgdl_decoder *raw() const && = delete;
     void feed(Bytes bytes) { detail::check(imgdl_decoder_feed(raw_, bytes.data(), bytes.size())); }
     /// Nothing while the header is not complete.
     std::optional<imgdl_image_info> info() const
@@ -514,7 +532,8 @@ class Response {
     ~Response() = default;
 
     explicit operator bool() const noexcept { return code() == IMGDL_OK; }
-    imgdl_status code() const noexcept { return raw_.code; }
+    /// IMGDL_ERROR_NOT_READY of an empty one, which is no answer.
+    imgdl_status code() const noexcept { return is_empty() ? IMGDL_ERROR_NOT_READY : raw_.code; }
     /// "" on success.
     std::string_view message() const & noexcept { return token_ ? std::string_view(raw_.message) : refusal_; }
     std::string_view message() const && = delete;
@@ -556,6 +575,9 @@ class Response {
         return response;
     }
 
+    // What was refused has a code, everything else a token.
+    bool is_empty() const noexcept { return !token_ && raw_.code == IMGDL_OK; }
+
     SharedToken token_ = {}; // owns what raw_ points to
     imgdl_result raw_ = {};
     std::string refusal_ = {};
@@ -565,6 +587,7 @@ class Response {
 class Event {
   public:
     explicit Event(const imgdl_event &raw) noexcept : raw_(raw) {}
+    explicit Event(const imgdl_event &&) = delete;
 
     /// The struct itself, for what has no method here.
     const imgdl_event *operator->() const noexcept { return &raw_; }
@@ -841,10 +864,14 @@ struct Request {
     std::optional<milliseconds> max_stale = {};
 
     /// One more header; for chains.
-    Request &header(std::string name, std::string value)
+    Request &header(std::string name, std::string value) &
     {
         headers.push_back({std::move(name), std::move(value)});
         return *this;
+    }
+    Request header(std::string name, std::string value) &&
+    {
+        return std::move(header(std::move(name), std::move(value)));
     }
 
   private:
@@ -927,7 +954,8 @@ class Token {
     Token &operator=(const Token &) = delete;
     ~Token() { reset(); }
 
-    imgdl_token *raw() const noexcept { return raw_; }
+    imgdl_token *raw() const & noexcept { return raw_; }
+    imgdl_token *raw() const && = delete;
     explicit operator bool() const noexcept { return raw_ != nullptr; }
     /// A number that no other download of this process has; 0 for an empty one.
     std::uint64_t id() const noexcept { return imgdl_token_id(raw_); }
@@ -977,7 +1005,8 @@ class Token {
         return response;
     }
     /// Where the time went so far; nothing while it waits. address lives as long as the download.
-    std::optional<imgdl_metrics> metrics() const
+    std::optional<imgdl_metrics> metrics() const && = delete;
+    std::optional<imgdl_metrics> metrics() const &
     {
         imgdl_metrics metrics;
         imgdl_metrics_init(&metrics, sizeof metrics);
@@ -1074,7 +1103,8 @@ class Batch {
     Batch &operator=(const Batch &) = delete;
     ~Batch() { reset(); }
 
-    imgdl_batch *raw() const noexcept { return raw_; }
+    imgdl_batch *raw() const & noexcept { return raw_; }
+    imgdl_batch *raw() const && = delete;
     explicit operator bool() const noexcept { return raw_ != nullptr; }
     void cancel() noexcept { detail::ignore(imgdl_batch_cancel(raw_)); }
     /// The batch goes on without this object, which is empty then.
@@ -1237,7 +1267,8 @@ class Downloader {
     ~Downloader() { reset(); }
 
     /// For functions of imgdl.h.
-    imgdl_downloader *raw() const noexcept { return raw_; }
+    imgdl_downloader *raw() const & noexcept { return raw_; }
+    imgdl_downloader *raw() const && = delete;
 
     // ---- Waiting for one
 
@@ -1296,7 +1327,17 @@ class Downloader {
         return download(to_request(url), std::forward<Function>(function));
     }
 
-    /// A batch. progress(const imgdl_batch_progress &) is told after each end, never two at a time.
+    /// A batch that tells nothing: wait() for it.
+    [[nodiscard]] Batch prefetch(const std::vector<Request> &requests, const BatchOptions &options = {})
+    {
+        return prefetch(requests, options, [](const imgdl_batch_progress &) {});
+    }
+    /// progress(const imgdl_batch_progress &) is told after each end, never two at a time.
+    template <typename Progress, typename = detail::IfProgress<Progress>>
+    [[nodiscard]] Batch prefetch(const std::vector<Request> &requests, Progress &&progress)
+    {
+        return prefetch(requests, BatchOptions(), std::forward<Progress>(progress));
+    }
     template <typename Progress>
     [[nodiscard]] Batch prefetch(const std::vector<Request> &requests, const BatchOptions &options, Progress &&progress)
     {
@@ -1304,6 +1345,11 @@ class Downloader {
     }
     /// The same with function(std::size_t index, const imgdl::Event &) for the events of each: in order for one,
     /// for several at the same time where they name different executors.
+    template <typename Progress, typename Function, typename = detail::IfProgress<Progress>>
+    [[nodiscard]] Batch prefetch(const std::vector<Request> &requests, Progress &&progress, Function &&function)
+    {
+        return prefetch(requests, BatchOptions(), std::forward<Progress>(progress), std::forward<Function>(function));
+    }
     template <typename Progress, typename Function>
     [[nodiscard]] Batch prefetch(const std::vector<Request> &requests, const BatchOptions &options, Progress &&progress,
                                  Function &&function)

@@ -267,6 +267,22 @@ TEST("a batch tells each of its events, and its progress")
     CHECK(batch.progress().finished == 5);
 }
 
+TEST("a batch without options, with progress and without")
+{
+    imgdl::Downloader downloader;
+    const std::vector<imgdl::Request> requests(2, request_for(origin::picture("baseline.jpg")));
+    std::size_t finished = 0;
+    std::atomic<int> endings{0};
+    const auto count = [&finished](const imgdl_batch_progress &progress) { finished = progress.finished; };
+    const imgdl::Batch silent = downloader.prefetch(requests);
+    silent.wait();
+    CHECK(silent.progress().finished == 2 && silent.progress().failed == 0);
+    downloader.prefetch(requests, count).wait();
+    CHECK(finished == 2);
+    downloader.prefetch(requests, count, [&](std::size_t, const imgdl::Event &event) { endings += event.is_terminal(); }).wait();
+    CHECK(endings == 2);
+}
+
 TEST("a batch that goes cancels what it has; one with a bad request is refused as a whole")
 {
     std::promise<imgdl_batch_progress> finished;
@@ -352,7 +368,8 @@ TEST("R1, R2: hooks sign a request, transform its body, refuse a response; one w
             next.unchanged();
     };
     functions.transform_body = [](const imgdl::Data &body, imgdl::Continuation next) {
-        next.with_data(imgdl::Bytes(std::string(body.text()) + "!"));
+        const std::string louder = std::string(body.text()) + "!";
+        next.with_data(imgdl::Bytes(louder));
     };
     imgdl::Request request = request_for(origin::url("/echo"));
     request.flags = IMGDL_REQUEST_BODY;

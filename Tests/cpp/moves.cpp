@@ -66,9 +66,22 @@ TEST("an answer that is moved from points to nothing")
     imgdl::Error error = downloader.try_get(url).error();
     const imgdl::Error moved = std::move(error);
     CHECK(moved.preview().size() == 512 && error.preview().empty() && error.content_type().empty() && !error.salvaged());
-    imgdl::Decoded decoded = imgdl::try_decode(imgdl::Bytes(origin::read_picture("baseline.jpg")));
+    const std::string file = origin::read_picture("baseline.jpg");
+    imgdl::Decoded decoded = imgdl::try_decode(imgdl::Bytes(file));
     const imgdl::Decoded taken = std::move(decoded);
     CHECK(taken.image && !decoded.image);
+}
+
+TEST("an answer that is empty is none")
+{
+    imgdl::Downloader downloader;
+    imgdl::Response empty, answer = downloader.get(origin::picture("baseline.jpg"));
+    CHECK(!empty && answer);
+    CHECK_CODE(empty.code(), IMGDL_ERROR_NOT_READY);
+    const imgdl::Error error = empty.error();
+    CHECK(error.code() == empty.code() && error.what()[0]);
+    empty = std::move(answer);
+    CHECK(empty && !answer);
 }
 
 TEST("a hook's question that another one is moved onto is refused, and not exchanged")

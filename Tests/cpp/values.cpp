@@ -90,5 +90,6 @@ TEST("copies of an image are references, and the last one frees it")
 
 TEST("the executor without a thread is the one of the header")
 {
-    CHECK(imgdl::Executor::immediate().raw() == IMGDL_EXECUTOR_INLINE);
+    const imgdl::Executor executor = imgdl::Executor::immediate();
+    CHECK(executor.raw() == IMGDL_EXECUTOR_INLINE);
 }

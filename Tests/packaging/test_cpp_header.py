@@ -48,9 +48,36 @@ class HeaderTests(unittest.TestCase):
     def test_what_would_be_a_view_of_what_is_gone_does_not_compile(self):
         views = ["answer().content_type()", "answer().message()", "answer().preview()", "answer().metrics()", "answer().head()",
                  "answer().data().bytes()", "answer().data().text()", "answer().image().pixels()", "answer().image().row(0)",
-                 "answer().image().icc_profile()", "answer().error().content_type()", "answer().error().preview()"]
-        owned = [re.sub(r"(.*)(\..*)", r"const auto owner = \1; (void)owner\2;", view) for view in views]
-        self.check(owned, [f"(void){view};" for view in views])
+                 "answer().image().icc_profile()", "answer().error().content_type()", "answer().error().preview()",
+                 "answer().error().what()", "answer().image().raw()", "answer().data().raw()", "imgdl::Executor::pumped().raw()",
+                 'downloader().download("a").raw()', 'downloader().download("a").metrics()', "downloader().prefetch({}).raw()",
+                 "imgdl::Downloader().raw()", "imgdl::Decoder().raw()", "imgdl::Event(imgdl_event()).kind()"]
+        owned = [re.sub(r"(.*)(\..*)", r"const auto owner = \1; (void)owner\2;", view) for view in views[:-1]]
+        texts = ["imgdl::Bytes bytes({}); (void)bytes;".format(text)
+                 for text in ("std::string()", "std::move(text)", "std::move(constant)")]
+        self.check(
+            [*owned, "const imgdl_event raw = {}; (void)imgdl::Event(raw).kind();",
+             'const std::string text; imgdl::Bytes bytes(text), other("a"), part(std::string_view(text).substr(1));'
+             " (void)bytes; (void)other; (void)part;"],
+            [*(f"(void){view};" for view in views),
+             *("std::string text; const std::string constant; " + line for line in texts)])
+
+    def test_what_is_taken_out_of_a_line_is_whole(self):
+        self.check(['const imgdl::Image image = answer().image(); const imgdl::Error error = answer().error(); throw error;',
+                    'const imgdl::Request &request = imgdl::Request{.url = "a"}.header("A", "b"); (void)request;',
+                    'auto request = imgdl::Request().header("A", "b").header("C", "d"); (void)request;',
+                    '(void)downloader().get(imgdl::Request{.url = "a"}.header("A", "b"));'],
+                   ['imgdl::Request &request = imgdl::Request().header("A", "b"); (void)request;'])
+
+    def test_a_batch_needs_no_options(self):
+        self.check(['auto batch = downloader().prefetch({request()}); batch.wait();',
+                    'auto batch = downloader().prefetch({request()}, imgdl::BatchOptions()); batch.wait();',
+                    'imgdl::BatchOptions options; auto batch = downloader().prefetch({request()}, options); batch.wait();',
+                    'auto batch = downloader().prefetch({request()}, {}); batch.wait();',
+                    'auto batch = downloader().prefetch({request()}, [](const imgdl_batch_progress &) {}); batch.wait();',
+                    'auto batch = downloader().prefetch({request()}, [](const auto &) {}, [](std::size_t, const auto &) {});'
+                    ' batch.wait();'],
+                   ['auto batch = downloader().prefetch({request()}, 7); batch.wait();'])
 
     def test_addresses_and_headers_mean_one_thing(self):
         self.check(

@@ -26,8 +26,9 @@ void Session::write_line(const std::string &line)
 {
     progress_.clear(); // it may be the same terminal
     try {
+        const std::string whole = line + "\n";
         if (!is_pipe_broken_)
-            write_all(STDOUT_FILENO, imgdl::Bytes(line + "\n"), "standard output");
+            write_all(STDOUT_FILENO, imgdl::Bytes(whole), "standard output");
     } catch (const std::system_error &error) {
         is_pipe_broken_ = is_pipe_broken_ || error.code().value() == EPIPE;
         if (!is_pipe_broken_ && problem_.empty())

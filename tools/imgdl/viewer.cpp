@@ -61,8 +61,10 @@ void Viewer::draw(const imgdl::Image &image)
 
 void Viewer::end_picture()
 {
-    if (rows_ > 0 && (is_terminal_ || show_ == Show::kitty))
-        write_all(STDOUT_FILENO, imgdl::Bytes("\033[" + std::to_string(rows_) + "B\r"), "standard output");
+    if (rows_ > 0 && (is_terminal_ || show_ == Show::kitty)) {
+        const std::string text = "\033[" + std::to_string(rows_) + "B\r";
+        write_all(STDOUT_FILENO, imgdl::Bytes(text), "standard output");
+    }
     rows_ = 0;
     number_++;
 }
