@@ -207,8 +207,8 @@ impl Cache {
     }
 
     /// The newest that is stored for a URL, whatever its Vary says, and whoever may have it.
-    pub fn query(&self, url: &str) -> Result<Option<CacheEntry>> {
-        let url = c_string(url, Code::INVALID_URL, "the URL")?;
+    pub fn query(&self, url: impl AsRef<str>) -> Result<Option<CacheEntry>> {
+        let url = c_string(url.as_ref(), Code::INVALID_URL, "the URL")?;
         // SAFETY: its own function; all zeros is a valid value.
         let mut raw = unsafe { filled(sys::imgdl_cache_entry_init) };
         // SAFETY: a living handle; both live during the call.
@@ -229,8 +229,8 @@ impl Cache {
 
     /// Removes everything that is stored for a URL. Answers to requests that were sent before this call are not stored
     /// either.
-    pub fn remove(&self, url: &str) -> Result<()> {
-        let url = c_string(url, Code::INVALID_URL, "the URL")?;
+    pub fn remove(&self, url: impl AsRef<str>) -> Result<()> {
+        let url = c_string(url.as_ref(), Code::INVALID_URL, "the URL")?;
         // SAFETY: a living handle; the text lives during the call.
         check(unsafe { sys::imgdl_cache_remove(self.raw(), url.as_ptr()) })
     }

@@ -136,8 +136,8 @@ impl Downloader {
     }
 
     /// Downloads and decodes one image, and waits for it.
-    pub fn get(&self, url: &str) -> Result<Image> {
-        let download = self.download(Request::new(url))?.wait()?;
+    pub fn get(&self, url: impl AsRef<str>) -> Result<Image> {
+        let download = self.download(Request::new(url.as_ref()))?.wait()?;
         download.image.ok_or_else(|| Error::new(Code::INTERNAL, "no image came with success".into()))
     }
 

@@ -27,6 +27,21 @@ fn pictures_of_every_format_come_as_they_decode() {
 }
 
 #[test]
+fn an_address_is_any_text() {
+    let origin = Origin::start();
+    let downloader = Downloader::new().unwrap();
+    let cache = Cache::builder().open().unwrap();
+    let url = origin.url("/pictures/baseline.jpg");
+    downloader.get(url.as_str()).unwrap();
+    downloader.get(&url).unwrap();
+    downloader.get(std::borrow::Cow::from(&url)).unwrap();
+    assert!(cache.query(&url).unwrap().is_none() && cache.query(url.clone()).unwrap().is_none());
+    cache.remove(url.clone()).unwrap();
+    downloader.get(url).unwrap();
+    downloader.close().unwrap();
+}
+
+#[test]
 fn every_executor_tells_the_same_story() {
     let origin = Origin::start();
     let downloader = Downloader::new().unwrap();
