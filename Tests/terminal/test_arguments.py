@@ -27,6 +27,8 @@ class ArgumentTests(ProgramTests):
             (["--max-size=99999999999G", url], "--max-size"),
             (["--width=0", url], "--width"),
             (["--height=70000", url], "--height"),
+            (["--width=5", "-o", "a/w.JPEG", url],
+             "-o: a/w.JPEG is the name of a jpeg, but with --width or --height a PNG is saved: name it w.png"),
             (["--background=red", url], "--background: 'red' is not a colour"),
             (["--show=sixel", url], "--show: 'sixel' is none of auto, kitty, blocks, blocks256"),
             (["-H", "no colon", url], "-H: 'Name: value' is wanted"),

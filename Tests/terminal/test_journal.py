@@ -1,3 +1,5 @@
+import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -65,6 +67,59 @@ class JournalTests(ProgramTests):
         self.run_list()
         self.assertEqual(self.files("out"), ["alpha.png"])
         self.assertEqual(self.entries(), ["save", "done"])
+
+    def test_what_was_deleted_is_fetched_again_and_what_was_edited_is_left(self):
+        self.write_list(self.urls(3))
+        self.run_list()
+        (self.folder / "out/alpha-1.png").unlink()
+        (self.folder / "out/alpha-2.png").write_text("edited")
+        for done in (1, 0):
+            _, errors = self.run_list()
+            self.assertIn(f"3 addresses: {done} done", errors)
+        self.assertEqual(self.files("out"), ["alpha-1.png", "alpha-2.png", "alpha.png"])
+        self.assertEqual(self.read("out/alpha-2.png"), b"edited")
+        self.assertEqual(self.read("out/alpha-1.png"), self.origin.bytes("alpha.png"))
+        self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 4)
+
+    def test_what_is_done_is_so_for_its_folder_wherever_that_goes(self):
+        self.write_list(self.urls(2))
+        self.run_list()
+        _, errors = self.run_program("--journal", "journal", "-i", "list", "-o", "other")
+        self.assertIn("2 addresses: 2 done", errors)
+        self.assertEqual(self.files("other"), ["alpha-1.png", "alpha.png"])
+        (self.folder / "other").rename(self.folder / "moved")
+        shutil.copytree(self.folder / "moved", self.folder / "copied")
+        for folder in ("moved", "copied"):
+            _, errors = self.run_program("--journal", "journal", "-i", "list", "-o", folder)
+            self.assertIn("2 addresses: 0 done (0 B), 2 done before", errors)
+
+    def test_a_file_and_a_stream_are_done_each_for_itself(self):
+        (url,) = self.urls(1)
+        for output, requests in ((".file.png", 1), (".file.png", 1), ("other.png", 2), ("/dev/null", 3),
+                                 ("/dev/null", 3), (".file.png", 4)):
+            self.json_lines("--journal", "journal", url, "-o", output)
+            self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), requests, output)
+        (self.folder / ".file.png").unlink()
+        self.json_lines("--journal", "journal", url, "-o", ".file.png")
+        self.assertEqual(self.read(".file.png"), self.origin.bytes("alpha.png"))
+
+    def test_what_this_machine_did_to_the_first_is_no_error_of_the_same_address_again(self):
+        self.write_list(self.urls(1) * 3)
+
+        def allow_small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+        lines = self.json_lines("--journal", "journal", "-i", "list", "-o", "out", status=3, preexec_fn=allow_small_files)
+        self.assertEqual([line["result"] for line in lines], ["failed"] * 3)
+        self.assertEqual([line["place"] for line in lines], ["list:1", "list:2", "list:3"])
+        self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 3)
+
+    def test_an_answer_that_is_an_error_is_that_of_the_same_address_again(self):
+        self.write_list([self.origin.picture("alpha.png", status=404)] * 2)
+        lines = self.json_lines("--journal", "journal", "-i", "list", "-o", "out", status=5)
+        self.assertEqual([line["error"] for line in lines], ["IMGDL_ERROR_INVALID_STATUS"] * 2)
+        self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 1)
 
     def test_a_last_line_that_is_cut_counts_for_nothing(self):
         self.write_list(self.urls(1))

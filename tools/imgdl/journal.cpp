@@ -51,6 +51,7 @@ std::uint64_t Journal::digest(std::string_view url)
 void Journal::read()
 {
     std::string text;
+    std::int64_t offset = 0; // of text
     bool is_first = true;
     for (;;) {
         char bytes[65536];
@@ -67,8 +68,9 @@ void Journal::read()
         }
         std::size_t used = 0;
         for (std::size_t end; !is_first && (end = text.find('\n', used)) != std::string::npos; used = end + 1)
-            take(std::string_view(text).substr(used, end - used));
+            take(std::string_view(text).substr(used, end - used), offset + static_cast<std::int64_t>(used));
         text.erase(0, used);
+        offset += static_cast<std::int64_t>(used);
         if (count == 0)
             break;
     }
@@ -81,7 +83,7 @@ void Journal::read()
         append("/cut\n");
 }
 
-void Journal::take(std::string_view line)
+void Journal::take(std::string_view line, std::int64_t offset)
 {
     if (line.size() < 21 || line[4] != ' ')
         return;
@@ -91,22 +93,39 @@ void Journal::take(std::string_view line)
     if (*end || (line.size() > 21 && line[21] != ' '))
         return;
     const std::string_view kind = line.substr(0, 4);
-    if (kind == "done" && line.size() == 21) {
-        done_.insert(key);
-        saving_.erase(key);
-    } else if (kind == "save" && line.size() > 22) {
-        // Names alone, as older versions noted them, say nothing of whose the file is.
-        if (std::optional<SavedFile> file = SavedFile::from(line.substr(22)))
-            saving_[key] = std::move(*file);
-        else
-            saving_.erase(key);
-    }
+    if (kind == "done" && line.size() == 21)
+        note_done(entries_[key]);
+    else if (kind == "save" && line.size() > 22)
+        entries_[key] = {offset, false};
 }
 
-const SavedFile *Journal::interrupted(const std::string &url) const
+// A file has a line before it is done: what is done without one, once more, is none.
+void Journal::note_done(Entry &entry)
 {
-    const auto found = saving_.find(digest(url));
-    return found == saving_.end() ? nullptr : &found->second;
+    if (entry.is_done)
+        entry.saved = -1;
+    entry.is_done = true;
+}
+
+bool Journal::is_done(const std::string &url) const
+{
+    const auto found = entries_.find(digest(url));
+    return found != entries_.end() && found->second.is_done;
+}
+
+std::optional<SavedFile> Journal::saved(const std::string &url) const
+{
+    const auto found = entries_.find(digest(url));
+    if (found == entries_.end() || found->second.saved < 0)
+        return std::nullopt;
+    char bytes[1024]; // a name has 200 at most
+    const ssize_t count = pread(descriptor_, bytes, sizeof bytes, found->second.saved);
+    if (count < 0)
+        throw std::system_error(errno, std::generic_category(), path_);
+    const std::string_view text(bytes, static_cast<std::size_t>(count));
+    const std::string_view line = text.substr(0, text.find('\n'));
+    // Names alone, as older versions noted them, say nothing of whose the file is.
+    return line.size() > 22 ? SavedFile::from(line.substr(22)) : std::nullopt;
 }
 
 static std::string entry(const char *kind, std::uint64_t key, const std::string &rest)
@@ -118,7 +137,10 @@ static std::string entry(const char *kind, std::uint64_t key, const std::string 
 
 void Journal::note_saving(const std::string &url, const SavedFile &file)
 {
-    saving_[digest(url)] = file;
+    const off_t end = lseek(descriptor_, 0, SEEK_END);
+    if (end < 0)
+        throw std::system_error(errno, std::generic_category(), path_);
+    entries_[digest(url)] = {end, false};
     append(entry("save", digest(url), file.text()));
     if (fdatasync(descriptor_) != 0)
         throw std::system_error(errno, std::generic_category(), path_);
@@ -126,8 +148,7 @@ void Journal::note_saving(const std::string &url, const SavedFile &file)
 
 void Journal::note_done(const std::string &url)
 {
-    done_.insert(digest(url));
-    saving_.erase(digest(url));
+    note_done(entries_[digest(url)]);
     append(entry("done", digest(url), ""));
 }
 

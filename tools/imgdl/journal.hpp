@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "saved-file.hpp"
 
@@ -27,9 +26,10 @@ class Journal {
     Journal(const Journal &) = delete;
     Journal &operator=(const Journal &) = delete;
 
-    bool is_done(const std::string &url) const { return done_.count(digest(url)) > 0; }
-    /// What a run was about to put in place when it was killed; nullptr for nothing.
-    const SavedFile *interrupted(const std::string &url) const;
+    bool is_done(const std::string &url) const;
+    /// Its file, which may not have got its name where a run was killed. Nothing where no file was saved, only written to a
+    /// stream or drawn, and for lines that somebody else has written. Throws std::system_error.
+    std::optional<SavedFile> saved(const std::string &url) const;
 
     /// On the disk when it returns.
     void note_saving(const std::string &url, const SavedFile &file);
@@ -37,15 +37,20 @@ class Journal {
     void note_failed(const std::string &url, const std::string &why, const std::string &shown);
 
   private:
+    // The names stay in the file: this takes some 60 bytes for each address.
+    struct Entry {
+        std::int64_t saved = -1; // where its last line of a file begins
+        bool is_done = false;    // since that line
+    };
+    static void note_done(Entry &entry);
     static std::uint64_t digest(std::string_view url);
     void read();
-    void take(std::string_view line);
+    void take(std::string_view line, std::int64_t offset);
     void append(const std::string &line);
 
     std::string path_;
     int descriptor_ = -1;
-    std::unordered_set<std::uint64_t> done_; // some 40 bytes for each address
-    std::unordered_map<std::uint64_t, SavedFile> saving_;
+    std::unordered_map<std::uint64_t, Entry> entries_;
 };
 
 #endif

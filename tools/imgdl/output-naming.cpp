@@ -207,6 +207,17 @@ std::string with_extension(std::string name, imgdl_format format)
     return name + "." + std::string(*wanted->extensions.begin());
 }
 
+std::string_view format_named_by(std::string_view name)
+{
+    const std::size_t dot = extension_of(name);
+    const std::string_view extension = dot == name.npos ? std::string_view() : name.substr(dot + 1);
+    for (const Kind &kind : kinds)
+        for (const std::string_view known : kind.extensions)
+            if (is_same(known, extension))
+                return kind.name;
+    return "";
+}
+
 std::string numbered(const std::string &name, unsigned number)
 {
     if (number == 0)

@@ -23,6 +23,8 @@ std::string name_in_address(std::string_view address);
 std::string safe_name(std::string_view name);
 /// The same with the extension of the format: photo.png that is a JPEG becomes photo.jpg, view.php view.php.jpg.
 std::string with_extension(std::string name, imgdl_format format);
+/// "jpeg" for photo.jpg; "" for a name that says nothing.
+std::string_view format_named_by(std::string_view name);
 /// photo.jpg, photo-1.jpg, photo-2.jpg …
 std::string numbered(const std::string &name, unsigned number);
 

@@ -37,6 +37,17 @@ static std::string resolved(const std::string &path)
     return realpath(path.c_str(), whole) ? whole : path;
 }
 
+// What reads the file later goes by its name.
+static void check_name_of_png(const std::string &path)
+{
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const std::string_view format = format_named_by(name);
+    if (!format.empty() && format != format_name(IMGDL_FORMAT_PNG))
+        throw UsageError("-o: " + printable(path) + " is the name of a " + std::string(format) +
+                         ", but with --width or --height a PNG is saved: name it " +
+                         printable(with_extension(name, IMGDL_FORMAT_PNG)));
+}
+
 Output::Output(const Arguments &arguments)
 {
     if (!arguments.output) {
@@ -60,6 +71,8 @@ Output::Output(const Arguments &arguments)
         if (!is_folder && arguments.has_many())
             throw std::system_error(ENOTDIR, std::generic_category(), printable(path_));
         kind_ = is_folder ? Kind::folder : Kind::file;
+        if (!is_folder && arguments.wants_thumbnails())
+            check_name_of_png(path_);
     }
     if (kind_ == Kind::folder) {
         std::error_code error;
@@ -101,7 +114,7 @@ std::string Output::save(const std::string &name, imgdl::Bytes bytes, const Befo
     case Kind::folder:
         return save_in_folder(name, bytes, before_placing);
     case Kind::file:
-        replace(path_, bytes, static_cast<bool>(before_placing));
+        replace(bytes, before_placing);
         return path_;
     case Kind::descriptor:
         write_all(descriptor_, bytes, path_.empty() ? "standard output" : path_);
@@ -124,20 +137,27 @@ std::unique_ptr<Draft> Output::draft(int folder, const std::string &path)
     }
 }
 
+// Its bytes are on the disk then.
+static SavedFile synced(Draft &draft, int folder, const std::string &path)
+{
+    draft.sync();
+    struct stat status;
+    if (fstat(folder, &status) != 0)
+        fail(path);
+    SavedFile saved;
+    saved.file = draft.identity();
+    saved.folder_device = status.st_dev;
+    saved.folder_number = status.st_ino;
+    return saved;
+}
+
 std::string Output::save_in_folder(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing)
 {
     std::unique_ptr<Draft> draft = this->draft(descriptor_, path_);
     draft->write(bytes);
     SavedFile saved;
-    if (before_placing) {
-        draft->sync();
-        struct stat folder;
-        if (fstat(descriptor_, &folder) != 0)
-            fail(path_);
-        saved.file = draft->identity();
-        saved.folder_device = folder.st_dev;
-        saved.folder_number = folder.st_ino;
-    }
+    if (before_placing)
+        saved = synced(*draft, descriptor_, path_);
     if (numbers_.size() > 100000)
         numbers_.clear();
     for (unsigned &number = numbers_[name];; number++) {
@@ -169,19 +189,45 @@ bool Output::holds(const SavedFile &saved) const
     return true;
 }
 
-// A link that leads to a file stays one.
-void Output::replace(const std::string &path, imgdl::Bytes bytes, bool is_durable)
+// Numbers of devices may be others after a restart. A folder that was copied whole has its files' sizes and times.
+bool Output::has(const std::optional<SavedFile> &saved) const
 {
-    const std::string whole = resolved(path), folder = folder_of(whole);
+    const bool is_place = kind_ == Kind::folder || kind_ == Kind::file;
+    if (!is_place || !saved)
+        return !is_place && !saved;
+    struct stat folder, status;
+    if (kind_ == Kind::folder) {
+        if (fstat(descriptor_, &folder) != 0 || fstatat(descriptor_, saved->name.c_str(), &status, 0) != 0)
+            return false;
+    } else {
+        const std::string whole = resolved(path_);
+        if (safe_name(whole.substr(whole.rfind('/') + 1)) != saved->name || stat(whole.c_str(), &status) != 0 ||
+            stat(folder_of(whole).c_str(), &folder) != 0)
+            return false;
+    }
+    if (!S_ISREG(status.st_mode))
+        return false;
+    const FileIdentity file(status);
+    return folder.st_ino == saved->folder_number ||
+           (file.size == saved->file.size && file.changed == saved->file.changed);
+}
+
+// A link that leads to a file stays one.
+void Output::replace(imgdl::Bytes bytes, const BeforePlacing &before_placing)
+{
+    const std::string whole = resolved(path_), folder = folder_of(whole), name = whole.substr(whole.rfind('/') + 1);
     spare_.give();
     const Folder opened(folder);
     {
         const std::unique_ptr<Draft> draft = this->draft(opened.descriptor(), folder);
         draft->write(bytes);
-        if (is_durable)
-            draft->sync();
-        draft->replace(whole.substr(whole.rfind('/') + 1));
+        if (before_placing) {
+            SavedFile saved = synced(*draft, opened.descriptor(), folder);
+            saved.name = safe_name(name);
+            before_placing(saved);
+        }
+        draft->replace(name);
     }
-    if (is_durable)
+    if (before_placing)
         sync_folder(opened.descriptor(), folder);
 }

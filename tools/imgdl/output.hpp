@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -28,18 +29,21 @@ class Output {
     /// Told of a file that is whole, before it has its name.
     using BeforePlacing = std::function<void(const SavedFile &)>;
 
-    /// Saves under that name, or the next number of it that is free. With before_placing, which is told of each file of a
-    /// folder, it is on the disk when this returns. Gives the path, "" for standard output. Throws std::system_error.
+    /// Saves under that name, or the next number of it that is free. With before_placing, which is told of each file, it is
+    /// on the disk when this returns. Gives the path, "" for standard output. Throws std::system_error.
     std::string save(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing);
     /// Whether that very file is where it was to be; its name is on the disk then. Throws std::system_error.
     bool holds(const SavedFile &saved) const;
+    /// Whether what an earlier run saved, whatever has become of its content, is where this one would save it. Nothing: what
+    /// that run wrote is no file, which what this one writes must not be either.
+    bool has(const std::optional<SavedFile> &saved) const;
 
   private:
     enum class Kind { nothing, folder, file, descriptor };
     static void prepare(int folder, const std::string &path);
     std::unique_ptr<Draft> draft(int folder, const std::string &path);
     std::string save_in_folder(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing);
-    void replace(const std::string &path, imgdl::Bytes bytes, bool is_durable);
+    void replace(imgdl::Bytes bytes, const BeforePlacing &before_placing);
 
     Kind kind_ = Kind::folder;
     std::string path_ = "."; // of the folder, or the file

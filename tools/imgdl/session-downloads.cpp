@@ -135,6 +135,12 @@ void Session::fail_here(Download &download, const std::system_error &error)
         stop();
 }
 
+// example.org/a.jpg and localhost:8080/a.jpg, as a browser takes them.
+static bool is_without_scheme(const std::string &text)
+{
+    return text.find("://") > text.find_first_of("/?#") && text.compare(0, 5, "data:") != 0;
+}
+
 // What does not parse is no address: where its password ends nobody knows.
 void Session::fail_to_start(Download &download, const imgdl::Error &error)
 {
@@ -142,9 +148,12 @@ void Session::fail_to_start(Download &download, const imgdl::Error &error)
     std::string sentence = error.what();
     if (is_nonsense) {
         download.shown = shown_nonsense(download.address.url);
-        // What the library takes for a scheme may be a user.
-        if (download.address.url.find('@') != std::string::npos)
-            sentence = imgdl_error_message(error.code());
+        if (is_without_scheme(download.address.url))
+            sentence = "this is no address, which begins with http:// or https://";
+        else if (download.address.url.find('@') != std::string::npos)
+            sentence = imgdl_error_message(error.code()); // what the library takes for a scheme may be a user
+        else if (error.code() == IMGDL_ERROR_UNSUPPORTED_SCHEME)
+            sentence += ": an address begins with http:// or https://";
     }
     fail(download, error.name(), kind_of(error.code()), download.shown + ": " + sentence);
 }
@@ -179,9 +188,14 @@ void Session::end(Download &download)
     downloads_.erase(download.number);
 }
 
-// Those that have the same address.
+// Those that have the same address. What this machine did to the first, such as a moment without descriptors, is none of
+// theirs: the next one goes for itself, and the others wait for that.
 void Session::end_with(const Download &first, const std::vector<std::uint64_t> &others)
 {
+    if (first.ending == Ending::failed && first.failure == ExitCode::machine && !is_stopping_ && !others.empty()) {
+        waiting_.emplace(first.address.url, std::vector<std::uint64_t>(others.begin() + 1, others.end()));
+        return start(*downloads_.at(others.front()));
+    }
     for (const std::uint64_t number : others) {
         Download &other = *downloads_.at(number);
         other.ending = first.ending == Ending::done ? Ending::skipped : first.ending;

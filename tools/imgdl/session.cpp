@@ -180,6 +180,18 @@ void Session::begin(Address address)
     }
 }
 
+// What a run has put in place, and was killed before it could say so, is done; and nothing is that is not there any more.
+bool Session::is_done(const std::string &url)
+{
+    const std::optional<SavedFile> saved = journal_->saved(url);
+    if (journal_->is_done(url))
+        return output_.has(saved);
+    if (!saved || !output_.holds(*saved))
+        return false;
+    journal_->note_done(url);
+    return true;
+}
+
 // With a journal an address is one file: what is done is left out, and what is on its way is waited for.
 bool Session::is_for_another(Download &download)
 {
@@ -187,10 +199,7 @@ bool Session::is_for_another(Download &download)
         return false;
     try {
         const std::string &url = download.address.url;
-        const SavedFile *const interrupted = journal_->interrupted(url);
-        if (!journal_->is_done(url) && interrupted && output_.holds(*interrupted))
-            journal_->note_done(url);
-        if (!journal_->is_done(url)) {
+        if (!is_done(url)) {
             const auto [place, is_first] = waiting_.try_emplace(url);
             if (!is_first)
                 place->second.push_back(download.number);

@@ -39,6 +39,7 @@ class Session {
     imgdl::Request request_for(const Download &download) const;
     void take_addresses();
     void begin(Address address);
+    bool is_done(const std::string &url);
     bool is_for_another(Download &download);
     void start(Download &download);
     void wait_for_news();
