@@ -51,6 +51,7 @@ import sys
 if sys.version_info < (3, 10):
     raise ImportError(f"imgdl needs Python 3.10 or later: this is {sys.version.split()[0]}")
 
+from . import _interpreter  # noqa: F401
 from ._native import imgdl_version_string as _version
 from ._options import NO_LIMIT
 from .batch import Batch, BatchProgress

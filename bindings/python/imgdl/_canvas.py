@@ -114,6 +114,8 @@ class Canvas:
         """There is no picture: the library has nothing of it, also where an interrupt kept a function here from knowing."""
         self._is_used = False
         self._others.clear()
+        # A traceback may keep this, and must not keep that.
+        self._view.release()
 
     def _forget(self) -> None:
         if not self._is_used and not self._others and not self._is_decoding:

@@ -44,6 +44,11 @@ NO_LIMIT: int = _native.IMGDL_NO_LIMIT
 _ORDERS = {"fifo": _native.IMGDL_ORDER_FIFO, "lifo": _native.IMGDL_ORDER_LIFO}
 
 
+def check_callable(value: object, what: str) -> None:
+    if not callable(value):
+        raise TypeError(f"{what} must be callable, not {type(value).__name__}")
+
+
 def text(value: str, what: str, code: Code) -> bytes:
     """UTF-8 without NUL, at which C would take the string to end."""
     if not isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from typing import Any, Callable, Optional
 
 from . import _callbacks, _process
@@ -10,10 +11,10 @@ from ._waiting import Waiters
 from .errors import Code, error, report
 
 
-class Pending:
+class Pending(_process.OfThisProcess):
     """Something that is outstanding on a pump."""
 
-    __slots__ = ("_pump", "_generation", "_hooks", "_waiters", "_failure")
+    __slots__ = ("_pump", "_generation", "_hooks", "_waiters", "_context", "_failure")
 
     def __init__(self, pump: Pump) -> None:
         self._pump = pump
@@ -21,6 +22,8 @@ class Pending:
         # Guarded by the lock of the downloader's state.
         self._hooks: list[Callable[[Any], object]] = []
         self._waiters = Waiters()
+        # What callbacks on a loop see.
+        self._context = contextvars.copy_context()
         # What a callback raised.
         self._failure: Optional[BaseException] = None
 

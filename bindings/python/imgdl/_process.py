@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable
+from typing import Callable, NoReturn
 
 from .errors import Code, error
 
@@ -30,3 +30,13 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+class OfThisProcess:
+    """What stands for something of the library's: a copy would be another name for it that nobody counts, and in another
+    process there is nothing that it stands for."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is neither copied nor pickled: it is of this process, and one")

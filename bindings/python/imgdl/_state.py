@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -132,11 +133,15 @@ class State:
 
     # The end
 
-    def close(self, timeout: Optional[float] = None) -> None:
+    def shut_down(self) -> list[Pump]:
+        """Takes no more, and cancels what is outstanding. Waits for nothing; may be called again. The pumps that are
+        left."""
+        if self.generation != _process.generation:
+            return []
         with self.lock:
             self.is_closing = True
             if self.is_finished:
-                return
+                return []
             pumps = list(self.pumps)
             if not self.is_shared:
                 code = _native.imgdl_downloader_shutdown(
@@ -147,12 +152,19 @@ class State:
                     check(code)
         if self.is_shared:
             self.cancel_on()
+        return pumps
+
+    def close(self, timeout: Optional[float] = None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        pumps = self.shut_down()
+        if self.is_finished:
+            return
         for pump in pumps:
             pump.stop()
         if _callbacks.is_on_its_thread() or any(pump.is_inside_callback for pump in pumps):
             return  # the last pump does the rest
         for pump in pumps:
-            pump.join(timeout)
+            pump.join(None if deadline is None else max(deadline - time.monotonic(), 0))
         if not self.pumps:
             self._finish()
 

@@ -55,6 +55,11 @@ class LoopPump(Pump):
             if self.is_over:
                 self._retire()
 
+    def call(self, function: Callable[..., object], *arguments: Any) -> None:
+        # The loop's own is that of whoever asked for the first download.
+        pending: Pending = arguments[0]
+        pending._context.run(function, *arguments)
+
     def interrupted(self, exception: BaseException) -> bool:
         # C cannot carry it: the loop gets it when the dispatch is over.
         return _callbacks.keep(exception)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, NoReturn, Optional
 
 from . import _native
 from ._files import Target, write
@@ -77,12 +77,19 @@ class Body:
     def __buffer__(self, flags: int) -> memoryview:
         return self.view
 
+    def __copy__(self) -> Body:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Body:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a body does not go to other processes: send its data")
+
     def close(self) -> None:
-        """Any number of times."""
+        """Any number of times. An image of it lives on."""
         self._reference = None
         self._data = None
-        if self.image is not None:
-            self.image.close()
 
     def __enter__(self) -> Body:
         return self

@@ -83,7 +83,7 @@ class CacheStatistics(NamedTuple):
     """Stored by this process, and lost if the power went now: see `Cache.flush`."""
 
 
-class Cache:
+class Cache(_process.OfThisProcess):
     """A private HTTP cache as RFC 9111 describes one, for any number of downloaders. Processes may share its directory.
 
     directory          made when it is not there, for this user alone; None: in memory alone

@@ -93,7 +93,7 @@ def _options_from(native: Any) -> DecodeOptions:
     )
 
 
-class Coder:
+class Coder(_process.OfThisProcess):
     """A codec that is registered, until `close` or the end of a with statement; what decodes with it goes on."""
 
     def __init__(self, handle: int) -> None:

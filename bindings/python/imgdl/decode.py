@@ -7,7 +7,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _native, _options
+from . import _native, _options, _process
 from ._callbacks import raise_struck
 from ._canvas import Canvas
 from .errors import Code, check, error, last_error
@@ -94,9 +94,13 @@ def decode(
     if into is None:
         if stride is not None:
             raise error(Code.INVALID_ARGUMENT, "stride is for `into`")
-        return _finished(_native.imgdl_decode(pointer, length, given, image), image)
+        code = _native.imgdl_decode(pointer, length, given, image)
+        # A traceback would keep it, and a bytearray could not be resized in an `except`.
+        del pointer
+        return _finished(code, image)
     with Canvas(into, stride).lent(given) as canvas:
         code = _native.imgdl_decode(pointer, length, given, image)
+        del pointer
         if not image.value:
             canvas.take_back()
         raise_struck()
@@ -106,7 +110,7 @@ def decode(
         return picture
 
 
-class Decoder:
+class Decoder(_process.OfThisProcess):
     """Decodes a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of
     `decode`, and so are the options.
 
@@ -137,7 +141,12 @@ class Decoder:
         """The next bytes. Missing bytes are no error; what is broken is, and stays so."""
         pointer, length = _borrow(data)
         with self._lock:
-            check(_native.imgdl_decoder_feed(self._live(), pointer, length))
+            try:
+                code = _native.imgdl_decoder_feed(self._live(), pointer, length)
+            finally:
+                # A traceback would keep it, and a bytearray could not be resized in an `except`.
+                del pointer, data
+            check(code)
 
     @property
     def info(self) -> Optional[ImageInfo]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import ctypes
 import threading
+import time
 import weakref
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Union, overload
@@ -35,7 +37,7 @@ _shared: Optional[Downloader] = None
 _shared_lock = threading.Lock()
 
 
-class Downloader:
+class Downloader(_process.OfThisProcess):
     """Downloads pictures; make one and keep it. Requests for the same bytes share one transfer.
 
     max_concurrent   running transfers, 6 by default
@@ -240,6 +242,9 @@ class Downloader:
             3
             0
         """
+        for name, function in (("on_progress", on_progress), ("on_done", on_done)):
+            if function is not None:
+                _options.check_callable(function, name)
         prepared: list[Any] = []
         kept: list[Optional[tuple[str, dict[int, Callable[..., Any]], bool]]] = []
         for index, each in enumerate(requests):
@@ -597,10 +602,35 @@ class Downloader:
             self._state.close(timeout)
 
     async def aclose(self) -> None:
-        """`close` without blocking the loop."""
+        """`close` without blocking the loop: cancels at once, and waits for the end."""
         import asyncio
 
-        await asyncio.get_running_loop().run_in_executor(None, self.close)
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+
+        def settle(problem: Optional[BaseException]) -> None:
+            if future.done():
+                return
+            if problem is None:
+                future.set_result(None)
+            else:
+                future.set_exception(problem)
+
+        def close() -> None:
+            problem: Optional[BaseException] = None
+            try:
+                self.close()
+            except BaseException as exception:
+                problem = exception
+            try:
+                loop.call_soon_threadsafe(settle, problem)
+            except RuntimeError:
+                pass  # the loop is closed: nobody waits
+
+        # On a thread of its own: others of the loop's may be at work for long.
+        self._state.shut_down()
+        _thread.start_new_thread(close, ())
+        await future
 
     def __enter__(self) -> Downloader:
         return self
@@ -628,6 +658,7 @@ def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[i
     for name, kind in _options.EVENTS.items():
         callback = options.pop(name, None)
         if callback is not None:
+            _options.check_callable(callback, name)
             callbacks[kind] = callback
             mask |= kind
     request = _options.request(url, body, options)
@@ -662,13 +693,22 @@ def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
 
 
 def _close_all() -> None:
-    for downloader in list(_downloaders):
-        downloader._close(_SECONDS_AT_EXIT)
+    # One for all of them.
+    deadline = time.monotonic() + _SECONDS_AT_EXIT
+
+    def left() -> float:
+        return max(deadline - time.monotonic(), 0)
+
+    downloaders = list(_downloaders)
+    for downloader in downloaders:
+        downloader._state.shut_down()
+    for downloader in downloaders:
+        downloader._close(left())
     # What was let go a moment ago still ends on threads of the library.
     for settle in (hooks.settle, transport.settle, coder.settle):
-        settle(_SECONDS_AT_EXIT)
-    observers.wait(lambda observers: not observers, _SECONDS_AT_EXIT)
-    caches.settle(_SECONDS_AT_EXIT)
+        settle(left())
+    observers.wait(lambda observers: not observers, left())
+    caches.settle(left())
 
 
 def _forget_all() -> None:

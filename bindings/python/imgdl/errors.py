@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 from . import _native
 
@@ -77,7 +77,7 @@ class Code(IntEnum):
 class Error(Exception):
     """Everything that this package raises on its own account.
 
-    code         the number, as in `Code`
+    code         the number, as in `Code`; one that is made of a sentence alone has INVALID_OPERATION's
     name         its symbolic name, such as "IMGDL_ERROR_INVALID_STATUS"
     message      a sentence for a person
     url          of the download, without user, password, query and fragment; None elsewhere
@@ -99,7 +99,7 @@ class Error(Exception):
 
     def __init__(
         self,
-        code: int,
+        code: Union[int, str],
         message: Optional[str] = None,
         *,
         url: Optional[str] = None,
@@ -109,6 +109,9 @@ class Error(Exception):
         preview: bytes = b"",
         metrics: Optional[Metrics] = None,
     ) -> None:
+        if isinstance(code, str):
+            # Error("a sentence"), as all other exceptions are made.
+            code, message = Code.INVALID_OPERATION, code
         if not message:
             message = _native.imgdl_error_message(code).decode("utf-8", "replace")
         super().__init__(message)
@@ -131,8 +134,13 @@ class Error(Exception):
 
     def __reduce__(self) -> Any:
         # To another process, where the salvaged pixels do not follow.
-        details = (self.url, self.http_status, self.content_type, self.preview, self.metrics)
-        return _unpickled, (self.code, self.message, *details)
+        return _unpickled, (type(self), self.args, {**self.__dict__, "image": None})
+
+    def __copy__(self) -> Error:
+        return _unpickled(type(self), self.args, self.__dict__)
+
+    def __deepcopy__(self, memo: object) -> Error:
+        return self.__copy__()
 
 
 class Cancelled(Error):
@@ -221,9 +229,10 @@ def error(code: int, message: Optional[str] = None, **details: Any) -> Error:
     return _TYPES.get(code, Error)(code, message, **details)  # type: ignore[call-overload, no-any-return]
 
 
-def _unpickled(code: int, message: str, *details: Any) -> Error:
-    names = ("url", "http_status", "content_type", "preview", "metrics")
-    return error(code, message, **dict(zip(names, details)))
+def _unpickled(kind: type[Error], arguments: tuple[Any, ...], state: dict[str, Any]) -> Error:
+    problem = kind.__new__(kind, *arguments)
+    problem.__dict__.update(state)
+    return problem
 
 
 def last_error(code: int, **details: Any) -> Error:

@@ -22,6 +22,9 @@ class _Later:
     def __repr__(self) -> str:
         return "imgdl.LATER"
 
+    def __reduce__(self) -> str:
+        return "LATER"
+
 
 LATER = _Later()
 """What a hook returns that answers later, through its `Continuation`."""
@@ -58,7 +61,7 @@ def outgoing_from(native: Any) -> Outgoing:
     )
 
 
-class Continuation:
+class Continuation(_process.OfThisProcess):
     """A hook's question, until it is answered: inside the call or later, on any thread, once.
 
     An answer that cannot be one raises `InvalidArgument`, and another may be given. After the answer, every other one
@@ -201,7 +204,7 @@ class _Table:
 _tables: Registry[_Table] = Registry()
 
 
-class Hooks:
+class Hooks(_process.OfThisProcess):
     """Functions that are asked while a download runs: for a `Downloader`, or for one download in place of its own.
 
     modify_request(request, next)    before a request is sent, again before each retry, not for redirects

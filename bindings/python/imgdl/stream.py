@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .token import Token
 
 
-class Stream:
+class Stream(_process.OfThisProcess):
     """What `Downloader.stream` gives: an asynchronous iterator of one download, and no more than one task's.
 
     It gives the picture so far, and at last the whole one. A partial picture that nobody has taken when the next one

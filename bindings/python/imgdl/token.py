@@ -18,7 +18,7 @@ from ._pending import Pending
 from ._pump import Pump
 from ._waiting import surely
 from .body import Body
-from .errors import Code, Error, check, error
+from .errors import Code, Error, check, error, report
 from .image import Image, info_from
 from .metrics import Metrics, RawMetrics, metrics_from, raw_metrics
 from .response import Response, response_from, text
@@ -182,9 +182,14 @@ class Token(Pending, Generic[Result]):
             self._priority = value
 
     def add_done_callback(self, function: Callable[[Token[Result]], object]) -> None:
-        """Calls function(token) at the end, where the other callbacks of this download run; at once if it is done."""
+        """Calls function(token) at the end, where the other callbacks of this download run; at once if it is done.
+        What it raises goes to sys.unraisablehook."""
+        _options.check_callable(function, "a done callback")
         if not self._when_done(function):
-            function(self)
+            try:
+                function(self)
+            except BaseException as exception:
+                report(exception)
 
     def __await__(self) -> Generator[Any, None, Result]:
         from . import aio

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SECONDS_AT_EXIT = 1.0
 
 
-class Transfer:
+class Transfer(_process.OfThisProcess):
     """One transfer of a loader's: what it reports to, from any thread, one at a time.
 
     Whoever loads keeps it: one that is let go before its `end` fails with CONNECTION_LOST. After the library has
