@@ -26,6 +26,11 @@ Kept = TypeVar("Kept")
 _keys = itertools.count(1)
 
 
+def new_key() -> int:
+    return next(_keys)
+
+
+
 class _Here(threading.local):
     depth = 0
 
@@ -41,9 +46,13 @@ class Registry(Generic[Kept]):
         self._waiters = Waiters()
 
     def add(self, kept: Kept) -> int:
-        key = next(_keys)
-        self._kept[key] = kept
+        key = new_key()
+        self.put(key, kept)
         return key
+
+    def put(self, key: int, kept: Kept) -> None:
+        """As `add`, of a number that is known before: an interrupt may strike between, and it must be taken out."""
+        self._kept[key] = kept
 
     def get(self, key: Optional[int]) -> Optional[Kept]:
         return None if key is None else self._kept.get(key)
@@ -231,10 +240,14 @@ def is_on_its_thread() -> bool:
     return _here.depth > 0
 
 
+def is_interrupt(exception: BaseException) -> bool:
+    """Whether it struck a function of the user's by chance, on the main thread: it is no business of who called that."""
+    return get_ident() == _main_thread and (not isinstance(exception, Exception) or _is_of_a_handler(exception))
+
+
 def keep(exception: BaseException) -> bool:
-    """Whether it struck a function of the user's by chance, on the main thread: then it is raised where the call of the
-    library ends, whose business it is not."""
-    if get_ident() != _main_thread or (isinstance(exception, Exception) and not _is_of_a_handler(exception)):
+    """Whether it is an interrupt, which is raised where the call of the library ends then."""
+    if not is_interrupt(exception):
         return False
     _struck.append(exception)
     return True

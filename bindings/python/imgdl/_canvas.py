@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _native
-from ._callbacks import Registry, callback, keep, last_callback
+from ._callbacks import Registry, callback, keep, last_callback, new_key
 from .errors import Code, Error, error, report
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Canvas:
         # Canvases that the picture is not given on, by their addresses.
         self._others: dict[int, Any] = {}
         self._refusal: Optional[Error] = None
-        self._key = 0
+        self._key = new_key()
         self._is_decoding = False
 
     def _read_shape(self, view: memoryview) -> None:
@@ -60,14 +60,18 @@ class Canvas:
     @contextmanager
     def lent(self, options: Any) -> Iterator[Canvas]:
         """While `options` are used."""
-        self._key = options.allocator_user_data = _lent.add(self)
+        options.allocator_user_data = self._key
         options.allocate, options.deallocate = _on_allocate, _on_deallocate
         self._is_decoding = True
         try:
+            _lent.put(self._key, self)
             yield self
         finally:
             self._is_decoding = False
-            self._forget()
+            # As `_forget`, without a function of Python that an interrupt could keep from beginning.
+            if not self._is_used and not self._others:
+                _lent._kept.pop(self._key, None)
+                self._view.release()
 
     def check(self) -> None:
         """Raises why the picture has no place here."""
@@ -163,10 +167,14 @@ _PYBUF_STRIDES = 0x0010 | 0x0008
 
 def _address(view: memoryview) -> int:
     buffer = _PyBuffer()
-    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(view), ctypes.byref(buffer), _PYBUF_STRIDES)
-    address = buffer.buf or 0
-    ctypes.pythonapi.PyBuffer_Release(ctypes.byref(buffer))
-    return int(address)
+    pointer = ctypes.byref(buffer)
+    try:
+        ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(view), pointer, _PYBUF_STRIDES)
+        address = int(buffer.buf or 0)
+    finally:
+        # Does nothing for one that was never filled in.
+        ctypes.pythonapi.PyBuffer_Release(pointer)
+    return address
 
 
 @callback(_native.imgdl_allocate)

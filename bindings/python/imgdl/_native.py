@@ -754,6 +754,13 @@ def _waits(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
     return _declare(_waiting, name, result, arguments)
 
 
+def giving(name: str, result: Any) -> Callable[..., Any]:
+    """A function that has been declared, with another type of its result."""
+    declared: Any = functions[name]
+    prototype: Any = ctypes.PYFUNCTYPE(result, *declared.argtypes)
+    return prototype(ctypes.cast(declared, c_void_p).value)  # type: ignore[no-any-return]
+
+
 imgdl_version = _function("imgdl_version", c_uint32)
 imgdl_version_string = _function("imgdl_version_string", c_char_p)
 

@@ -14,9 +14,14 @@ observers: _callbacks.Registry[Observer] = _callbacks.Registry()
 
 
 def observe(downloader: int, observer: Observer) -> None:
-    # Where an error is returned the destructor has been called.
-    key = observers.add(observer)
-    check(_native.imgdl_downloader_set_observer(downloader, _on_observation, key, _on_observer_end))
+    key = _callbacks.new_key()
+    try:
+        observers.put(key, observer)
+        # Where an error is returned the destructor has been called.
+        check(_native.imgdl_downloader_set_observer(downloader, _on_observation, key, _on_observer_end))
+    except BaseException:
+        observers.pop(key)
+        raise
 
 
 def unobserve(downloader: int) -> int:

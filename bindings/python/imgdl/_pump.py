@@ -32,12 +32,10 @@ class Pump:
     """
 
     def __init__(self, state: State) -> None:
-        executor = ctypes.c_void_p()
-        check(_native.imgdl_executor_create_pumped(executor))
-        assert executor.value
-        self.executor: int = executor.value
-        self._is_released = False
-        self.descriptor: int = _native.imgdl_executor_fd(self.executor)
+        # What C writes to: an interrupt may strike before the line below is through.
+        self._owned = ctypes.c_void_p()
+        self.executor = 0
+        self.descriptor = -1
         self.state = state
         # The numbers of downloads and batches, from before the library is asked until their destructors have run.
         self.outstanding: set[int] = set()
@@ -61,6 +59,13 @@ class Pump:
     def is_over(self) -> bool:
         """Nothing will be outstanding any more."""
         return self.is_stopping and not self.outstanding
+
+    def open(self) -> None:
+        """Makes the executor. Whoever made the pump ends it, also when this raises."""
+        check(_native.imgdl_executor_create_pumped(self._owned))
+        assert self._owned.value
+        self.executor = self._owned.value
+        self.descriptor = int(_native.imgdl_executor_fd(self.executor))
 
     def dispatch(self, maximum: int = 0) -> None:
         self.is_dispatching = True
@@ -133,9 +138,9 @@ class Pump:
 
     def release_executor(self) -> None:
         """Once, however often it is called."""
-        is_released, self._is_released = self._is_released, True
-        if not is_released:
-            _native.imgdl_executor_release(self.executor)
+        executor, self._owned.value = self._owned.value, None
+        if executor:
+            _native.imgdl_executor_release(executor)
 
     def forget(self) -> None:
         """In a forked child: lets go of what the child has a copy of."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from . import _callbacks, _native, _process, transport
 from ._observing import unobserve
 from ._pump import Pump, ThreadPump
-from ._waiting import Waiters
+from ._waiting import Waiters, surely
 from .errors import Code, Error, check, error
 from .token import _outstanding
 
@@ -28,7 +28,7 @@ def closed() -> Error:
 class State:
     """The Python object may be garbage while this still ends."""
 
-    def __init__(self, is_shared: bool, config: Any) -> None:
+    def __init__(self, is_shared: bool) -> None:
         self.is_shared = is_shared
         self.generation = _process.generation
         # Reentrant, because the garbage collector and signal handlers may come by while it is held.
@@ -44,20 +44,22 @@ class State:
         self.schemes: set[str] = set()
 
         self.thread_pump = ThreadPump(self)
-        handle = ctypes.c_void_p()
-        try:
-            if is_shared:
-                check(_native.imgdl_downloader_shared(handle))
-            else:
-                # Also where no request names it: then the library starts no thread for callbacks.
-                config.executor = self.thread_pump.executor
-                check(_native.imgdl_downloader_create(config, handle))
-        except BaseException:
-            self.thread_pump.stop()
-            raise
-        assert handle.value
-        self.handle: int = handle.value
         self.pumps.append(self.thread_pump)
+        # What C writes to: an interrupt may strike before `begin` is through.
+        self._owned = ctypes.c_void_p()
+        self.handle = 0
+
+    def begin(self, config: Any) -> None:
+        """Makes what is the library's. Whoever made the state abandons it, also when this raises."""
+        self.thread_pump.open()
+        if self.is_shared:
+            check(_native.imgdl_downloader_shared(self._owned))
+        else:
+            # Also where no request names it: then the library starts no thread for callbacks.
+            config.executor = self.thread_pump.executor
+            check(_native.imgdl_downloader_create(config, self._owned))
+        assert self._owned.value
+        self.handle = self._owned.value
 
     def open(self) -> int:
         """The handle. Raises `Error` after close and after fork."""
@@ -121,7 +123,12 @@ class State:
             if isinstance(pump, LoopPump) and pump.loop is loop:
                 return pump
         pump = LoopPump(self, loop)
-        self.pumps.append(pump)
+        try:
+            pump.open()
+            self.pumps.append(pump)
+        except BaseException:
+            surely(pump.retire)
+            raise
         return pump
 
     def _end_pumps_of_closed_loops(self) -> None:
@@ -197,13 +204,19 @@ class State:
             self.forget()
             return
         with self.lock:
-            if self.is_closing:
+            if self.is_finished:
                 return
-            self.is_closing = self.is_finished = True
+            is_closing, self.is_closing = self.is_closing, True
+            self.is_finished = not is_closing
             pumps = list(self.pumps)
-        _native.imgdl_downloader_release(self.handle)
+        handle = self._owned.value
+        if handle and not is_closing:
+            _native.imgdl_downloader_release(handle)
         for pump in pumps:
             pump.stop()
+        if not pumps:
+            # An interrupt struck `close` before its last step.
+            self._finish()
 
     def forget(self) -> None:
         """In a forked child: neither locks nor threads nor loops are what they were."""

@@ -27,11 +27,10 @@ class LoopPump(Pump):
         # The last that ran the loop.
         self.thread = threading.get_ident()
         self._ended = Flag()
-        try:
-            loop.add_reader(self.descriptor, self._on_readable)
-        except BaseException:
-            self.release_executor()
-            raise
+
+    def open(self) -> None:
+        super().open()
+        self.loop.add_reader(self.descriptor, self._on_readable)
 
     @property
     def is_own_thread(self) -> bool:
@@ -53,7 +52,7 @@ class LoopPump(Pump):
             self.dispatch(_BATCH)
         finally:
             if self.is_over:
-                self._retire()
+                self.retire()
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         # The loop's own is that of whoever asked for the first download.
@@ -64,10 +63,11 @@ class LoopPump(Pump):
         # C cannot carry it: the loop gets it when the dispatch is over.
         return _callbacks.keep(exception)
 
-    def _retire(self) -> None:
+    def retire(self) -> None:
+        """Nothing is outstanding. May be called again."""
         if self._ended.is_set():
             return
-        if not self.loop.is_closed():
+        if not self.loop.is_closed() and self.descriptor >= 0:
             self.loop.remove_reader(self.descriptor)
         self.release_executor()
         self.state.pump_ended(self)
@@ -94,7 +94,7 @@ class LoopPump(Pump):
             except RuntimeError:
                 pass  # closed at this moment
         if self.is_over and not self.is_dispatching:
-            self._retire()
+            self.retire()
 
     def join(self, timeout: Optional[float]) -> None:
         if self._runs_elsewhere:
@@ -108,7 +108,7 @@ class LoopPump(Pump):
                 self._dispatch_until_over()
             finally:
                 self._close_waker()
-        self._retire()
+        self.retire()
 
 
 async def wait(pending: Pending) -> Any:

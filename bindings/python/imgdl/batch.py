@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 from . import _callbacks, _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
+from ._reference import BatchReference
 from ._waiting import surely
 from .errors import check, error
 from .token import Token, _keys, _on_end, _outstanding, settle, tell
@@ -137,12 +138,13 @@ class Batch(Pending):
 
     # The library's side
 
-    def _accepted(self, handle: int) -> None:
+    def _accepted(self, reference: BatchReference) -> None:
+        """Takes it over unless there is no need any more."""
         with self._pump.state.lock:
             if not self._is_done:
-                self._handle = handle
+                self._handle, reference.value = reference.value, None
                 return
-        _native.imgdl_batch_release(handle)
+        reference.release()
 
     def _receive(self, native: Any) -> None:
         self._progress = progress = _progress_from(native)
@@ -215,27 +217,26 @@ def submit(
             tell(request, pump, token._key)
             pendings[token._key] = token
         array[index] = request
-    handle = ctypes.c_void_p()
+    reference = BatchReference()
     try:
         state.accept(pump, pendings)
         _outstanding.update(pendings)
-        code = _native.imgdl_downloader_prefetch(state.handle, array, len(requests), options, handle)
+        code = _native.imgdl_downloader_prefetch(state.handle, array, len(requests), options, reference)
         if code:
             _callbacks.raise_struck()
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"))
-        assert handle.value
-        batch._accepted(handle.value)
+        batch._accepted(reference)
     except BaseException:
-        if handle.value:
+        if reference.value or batch._handle is not None or batch._is_done:
             # Interrupted after it was accepted, and nobody will get the batch.
-            surely(_give_up, batch, handle.value)
+            surely(_give_up, batch, reference)
         else:
             for key in pendings:
                 surely(settle, pump, key)
         raise
 
 
-def _give_up(batch: Batch, handle: int) -> None:
-    if batch._handle is None and not batch._is_done:
-        batch._accepted(handle)
+def _give_up(batch: Batch, reference: BatchReference) -> None:
+    if reference.value:
+        batch._accepted(reference)
     batch.cancel()

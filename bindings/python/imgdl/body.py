@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn, Optional
 
 from . import _native
 from ._files import Target, write
-from ._reference import Reference
+from ._reference import DataReference, view
 from .errors import Code, error
 from .image import Image
 
@@ -19,7 +19,7 @@ class Body:
 
     __slots__ = ("_reference", "_data", "http_status", "response", "image", "__weakref__")
 
-    _reference: Optional[Reference]
+    _reference: Optional[DataReference]
     _data: Optional[bytes]
     http_status: int
     """Of the response; not always 200 to 299 with `any_status`."""
@@ -33,11 +33,12 @@ class Body:
 
     @classmethod
     def _adopt(
-        cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]
+        cls, reference: Optional[DataReference], http_status: int, response: Optional[Response], image: Optional[Image]
     ) -> Body:
+        """Takes over the reference; None is an empty body."""
         body = cls.__new__(cls)
-        body._reference = Reference(handle, _native.imgdl_data_release) if handle else None
-        body._data = None if handle else b""
+        body._reference = reference
+        body._data = None if reference else b""
         body.http_status = http_status
         body.response = response
         body.image = image
@@ -58,8 +59,8 @@ class Body:
             if self._data is None:
                 raise error(Code.INVALID_HANDLE, "the body is closed")
             return memoryview(b"")
-        handle = self._reference.handle
-        return self._reference.view(_native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
+        handle = self._reference.value
+        return view(self._reference, _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
 
     def save(self, target: Target) -> None:
         """Writes the bytes into a file, over what is there.

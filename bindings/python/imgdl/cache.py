@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple, NoReturn, Optional, Union
 
 from . import _native, _options, _process
-from ._callbacks import Registry, callback, keep, last_callback
+from ._callbacks import Registry, callback, keep, last_callback, new_key
+from ._reference import CacheReference
 from .errors import Code, check, error, report
 from .response import text
 
@@ -130,21 +131,24 @@ class Cache(_process.OfThisProcess):
                 raise TypeError(f"on_event must be callable, not {type(on_event).__name__}")
             config.callback = _on_event
             config.destructor = _on_end
-            config.user_data = _listeners.add(on_event)
+            config.user_data = new_key()
         self._generation = _process.generation
-        handle = ctypes.c_void_p()
-        # Where an error is returned the destructor has been called.
-        check(_native.imgdl_cache_open(config, handle))
-        assert handle.value
-        self._handle: Optional[int] = handle.value
-        self._finalizer = weakref.finalize(self, _native.imgdl_cache_release, handle.value)
-        # At exit, `settle`.
-        self._finalizer.atexit = False
-        _caches.add(self)
+        self._reference = CacheReference()
+        try:
+            if on_event is not None:
+                _listeners.put(config.user_data, on_event)
+            # Where an error is returned the destructor has been called.
+            check(_native.imgdl_cache_open(config, self._reference))
+            # At exit, `settle`.
+            _caches.add(self)
+        except BaseException:
+            self._reference.release()
+            _listeners.pop(config.user_data)
+            raise
 
     def _open(self) -> int:
         _process.check(self._generation)
-        handle = self._handle
+        handle = self._reference.value
         if handle is None:
             raise error(Code.SHUT_DOWN, "the cache is closed")
         return handle
@@ -191,9 +195,7 @@ class Cache(_process.OfThisProcess):
     def close(self) -> None:
         """Lets go of it. Without a downloader that holds it, it writes what is left and closes, and this waits for that,
         except inside on_event. Any number of times."""
-        handle, self._handle = self._handle, None
-        if self._finalizer.detach():  # at exit it does nothing when it is called
-            _native.imgdl_cache_release(handle)
+        self._reference.release()
 
     def __enter__(self) -> Cache:
         return self
@@ -202,7 +204,7 @@ class Cache(_process.OfThisProcess):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<imgdl.Cache {'closed' if self._handle is None else 'open'}>"
+        return f"<imgdl.Cache {'closed' if self._reference.value is None else 'open'}>"
 
 
 _caches: weakref.WeakSet[Cache] = weakref.WeakSet()

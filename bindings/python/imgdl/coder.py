@@ -6,8 +6,9 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 from . import _native, _process
-from ._callbacks import Registry, callback, failure, last_callback
+from ._callbacks import Registry, callback, failure, last_callback, new_key
 from ._options import COLOUR_NAMES
+from ._reference import CoderReference
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
 
@@ -96,20 +97,19 @@ def _options_from(native: Any) -> DecodeOptions:
 class Coder(_process.OfThisProcess):
     """A codec that is registered, until `close` or the end of a with statement; what decodes with it goes on."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle: Optional[int] = handle
+    def __init__(self, reference: CoderReference) -> None:
+        self._reference = reference
 
     def _live(self) -> int:
-        if self._handle is None:
+        handle = self._reference.value
+        if handle is None:
             raise error(Code.INVALID_HANDLE, "the coder is closed")
-        return self._handle
+        return handle
 
     def close(self) -> None:
         """Takes it out. Any number of times."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            _registered.discard(self)
-            _native.imgdl_coder_release(handle)
+        _registered.discard(self)
+        self._reference.release()
 
     def __enter__(self) -> Coder:
         return self
@@ -118,7 +118,7 @@ class Coder(_process.OfThisProcess):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<imgdl.Coder {'closed' if self._handle is None else 'registered'}>"
+        return f"<imgdl.Coder {'closed' if self._reference.value is None else 'registered'}>"
 
 
 class _Functions(NamedTuple):
@@ -180,16 +180,17 @@ def register_coder(coder: Any) -> Coder:
     table.finish = _finish
     table.destroy = _destroy
     table.destructor = _on_end
-    key = table.user_data = _functions.add(functions)
-    handle = ctypes.c_void_p()
+    key = table.user_data = new_key()
+    reference = CoderReference()
     try:
-        check(_native.imgdl_coder_register(table, handle))
+        _functions.put(key, functions)
+        check(_native.imgdl_coder_register(table, reference))
+        registered = Coder(reference)
+        _registered.add(registered)
     except BaseException:
+        reference.release()
         _functions.pop(key)
         raise
-    assert handle.value
-    registered = Coder(handle.value)
-    _registered.add(registered)
     return registered
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from . import _native, _options, _process
 from ._callbacks import raise_struck
 from ._canvas import Canvas
-from .errors import Code, check, error, last_error
+from ._reference import DecoderReference, ImageReference
+from .errors import Code, Error, check, error, last_error
 from .image import Image, ImageInfo, info_from
 
 if TYPE_CHECKING:
@@ -33,13 +34,36 @@ def _borrow(data: Any) -> tuple[Any, int]:
     return copy, len(copy)
 
 
-def _finished(code: int, image: Any) -> Image:
-    """Of a call that gives an image, on failure too where the pixels that could be had were asked for."""
-    picture = Image._adopt(image.value) if image.value else None
-    raise_struck()
-    if code:
-        raise last_error(code, image=picture)
-    assert picture is not None
+def _image_of(function: Any, *arguments: Any, canvas: Optional[Canvas] = None) -> Optional[Image]:
+    """The image that a call of the library gives; None where it has none yet. Wherever an interrupt strikes, it is given
+    back."""
+    reference = ImageReference()
+    problem: Optional[Error] = None
+    picture: Optional[Image] = None
+    try:
+        try:
+            code = function(*arguments, reference)
+        finally:
+            # A traceback would keep them, and a bytearray could not be resized in an `except`.
+            del arguments
+            if canvas is not None and not reference:
+                canvas.take_back()
+        raise_struck()
+        if canvas is not None:
+            canvas.check()
+        # On failure, too, where the pixels that could be had were asked for.
+        if reference:
+            picture = Image._adopt(reference)
+        if code not in (Code.OK, Code.NOT_READY):
+            problem = last_error(code, image=picture)
+    except BaseException:
+        reference.release()
+        raise
+    if problem is not None:
+        try:
+            raise problem
+        finally:
+            del problem, picture
     return picture
 
 
@@ -89,23 +113,15 @@ def decode(
     """
     _options.check_keywords(options, _options.decode_options, "decode()")
     given = _options.decode_options(**options)
-    pointer, length = _borrow(data)
-    image = ctypes.c_void_p()
     if into is None:
         if stride is not None:
             raise error(Code.INVALID_ARGUMENT, "stride is for `into`")
-        code = _native.imgdl_decode(pointer, length, given, image)
-        # A traceback would keep it, and a bytearray could not be resized in an `except`.
-        del pointer
-        return _finished(code, image)
+        picture = _image_of(_native.imgdl_decode, *_borrow(data), given)
+        assert picture is not None
+        return picture
     with Canvas(into, stride).lent(given) as canvas:
-        code = _native.imgdl_decode(pointer, length, given, image)
-        del pointer
-        if not image.value:
-            canvas.take_back()
-        raise_struck()
-        canvas.check()
-        picture = _finished(code, image)
+        picture = _image_of(_native.imgdl_decode, *_borrow(data), given, canvas=canvas)
+        assert picture is not None
         canvas.place(picture)
         return picture
 
@@ -125,17 +141,18 @@ class Decoder(_process.OfThisProcess):
 
     def __init__(self, **options: Unpack[DecodeKeywords]) -> None:
         _options.check_keywords(options, _options.decode_options, "Decoder()")
-        decoder = ctypes.c_void_p()
-        check(_native.imgdl_decoder_create(_options.decode_options(**options), decoder))
-        assert decoder.value
-        self._handle = decoder.value
+        given = _options.decode_options(**options)
         self._lock = threading.Lock()
-        self._finalizer = weakref.finalize(self, _native.imgdl_decoder_destroy, self._handle)
+        self._reference = DecoderReference()
+        # Also at exit, when codecs in Python are waited for.
+        self._finalizer = weakref.finalize(self, self._reference.release)
+        check(_native.imgdl_decoder_create(given, self._reference))
 
     def _live(self) -> int:
-        if not self._finalizer.alive:
+        handle = self._reference.value
+        if handle is None:
             raise error(Code.INVALID_HANDLE, "the decoder is closed")
-        return self._handle
+        return handle
 
     def feed(self, data: Buffer) -> None:
         """The next bytes. Missing bytes are no error; what is broken is, and stays so."""
@@ -163,24 +180,21 @@ class Decoder(_process.OfThisProcess):
 
     def partial(self) -> Optional[Image]:
         """The picture so far; None when there is nothing that the last call did not show."""
-        image = ctypes.c_void_p()
         with self._lock:
-            code = _native.imgdl_decoder_partial(self._live(), image)
-            if code == Code.NOT_READY:
-                raise_struck()
-                return None
-            return _finished(code, image)
+            picture = _image_of(_native.imgdl_decoder_partial, self._live())
+        return picture
 
     def finish(self) -> Image:
         """No more bytes will come."""
-        image = ctypes.c_void_p()
         with self._lock:
-            return _finished(_native.imgdl_decoder_finish(self._live(), image), image)
+            picture = _image_of(_native.imgdl_decoder_finish, self._live())
+        assert picture is not None
+        return picture
 
     def close(self) -> None:
         """Any number of times; images it gave live on."""
         with self._lock:
-            self._finalizer()
+            self._reference.release()
 
     def __enter__(self) -> Decoder:
         return self

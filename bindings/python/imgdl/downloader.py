@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Union, overl
 from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._observing import Observer, observe, observers, unobserve
 from ._state import State
+from ._waiting import surely
 from .batch import Batch, BatchProgress
 from .body import Body
 from .errors import Code, Error, check, error
@@ -96,14 +97,19 @@ class Downloader(_process.OfThisProcess):
 
     def __init__(self, **config: Unpack[Config]) -> None:
         _options.check_keywords(config, _options.config, "Downloader()")
-        self._begin(State(False, _options.config(**config)), config.get("max_per_host"))
+        self._begin(State(False), _options.config(**config), config.get("max_per_host"))
 
-    def _begin(self, state: State, max_per_host: Optional[int]) -> None:
+    def _begin(self, state: State, config: Any, max_per_host: Optional[int]) -> None:
         self._state = state
         self._max_per_host = max_per_host
-        # At exit there is more to do, see below.
-        weakref.finalize(self, state.abandon).atexit = False
-        _downloaders.add(self)
+        try:
+            state.begin(config)
+            # At exit there is more to do, see below.
+            weakref.finalize(self, state.abandon).atexit = False
+            _downloaders.add(self)
+        except BaseException:
+            surely(state.abandon)
+            raise
 
     @classmethod
     def shared(cls) -> Downloader:
@@ -114,7 +120,7 @@ class Downloader(_process.OfThisProcess):
         with _shared_lock:
             if _shared is None or _shared._state.generation != generation or _shared._state.is_closing:
                 downloader = cls.__new__(cls)
-                downloader._begin(State(True, None), None)
+                downloader._begin(State(True), None, None)
                 _shared = downloader
             return _shared
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _native, _options, _process
-from ._callbacks import Registry, callback, failure, last_callback, sentence
-from ._reference import Reference
+from ._callbacks import Registry, callback, failure, last_callback, new_key, sentence
+from ._reference import HooksReference, retain_data, view
 from .errors import Code, check, error
 from .response import Response, first_header, headers_from, response_from, text
 
@@ -263,18 +263,19 @@ class Hooks(_process.OfThisProcess):
                 raise TypeError(f"{name} must be callable, not {type(function).__name__}")
             setattr(table, name, _ASKED[name])
         table.destructor = _on_end
-        key = table.user_data = _tables.add(_Table(functions, self))
-        handle = ctypes.c_void_p()
+        self._reference = HooksReference()
+        key = table.user_data = new_key()
         try:
-            check(_native.imgdl_hooks_create(table, handle))
+            _tables.put(key, _Table(functions, self))
+            check(_native.imgdl_hooks_create(table, self._reference))
         except BaseException:
+            self._reference.release()
             _tables.pop(key)
             raise
-        assert handle.value
-        self._handle: int = handle.value
-        self._finalizer = weakref.finalize(self, _native.imgdl_hooks_release, self._handle)
-        # At exit, `settle`.
-        self._finalizer.atexit = False
+
+    @property
+    def _handle(self) -> Optional[int]:
+        return self._reference.value
 
 
 def settle(timeout: float) -> None:
@@ -285,8 +286,8 @@ def settle(timeout: float) -> None:
             continuation._let_go()
     for table in _tables.values():
         owner = table.owner()
-        if owner is not None and owner._finalizer.detach():  # at exit it does nothing when it is called
-            _native.imgdl_hooks_release(owner._handle)
+        if owner is not None:
+            owner._reference.release()
     _tables.wait(lambda tables: all(table.generation != _process.generation for table in tables), timeout)
 
 
@@ -316,10 +317,9 @@ def _ask(
 
 
 def _body(data: int) -> memoryview:
-    handle = _native.imgdl_data_retain(data)
-    return Reference(handle, _native.imgdl_data_release).view(
-        _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle)
-    )
+    reference = retain_data(data)
+    handle = reference.value
+    return view(reference, _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
 
 
 def _asks(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Union
 
 from . import _native, _pillow, _png
 from ._files import Target, extension, write
-from ._reference import Reference
+from ._reference import ImageReference, view as view_of
 from .errors import Code, check, error
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Image:
 
     __slots__ = ("_reference", "_pixels", "_duration", "__weakref__")
 
-    _reference: Optional[Reference]
+    _reference: Optional[ImageReference]
     _pixels: Optional[bytes]
     _duration: Optional[int]
 
@@ -119,10 +119,10 @@ class Image:
         raise TypeError("images come from decode, from downloads and from Image.create")
 
     @classmethod
-    def _adopt(cls, handle: int, duration: Optional[int] = None) -> Image:
+    def _adopt(cls, reference: ImageReference, duration: Optional[int] = None) -> Image:
         """Takes over the reference."""
         image = cls.__new__(cls)
-        image._reference = Reference(handle, _native.imgdl_image_release)
+        image._reference = reference
         image._pixels = None
         image._duration = duration
         return image
@@ -158,17 +158,17 @@ class Image:
         view = memoryview(pixels)
         if view.nbytes < row * height:
             raise error(Code.INVALID_ARGUMENT, f"pixels has {view.nbytes} bytes: {row * height} are needed")
-        handle = ctypes.c_void_p()
-        check(_native.imgdl_image_create(width, height, formats[pixel_format], bytes(view), row, handle))
-        assert handle.value
-        return cls._adopt(handle.value)
+        reference = ImageReference()
+        check(_native.imgdl_image_create(width, height, formats[pixel_format], bytes(view), row, reference))
+        return cls._adopt(reference)
 
     @property
     def _handle(self) -> int:
         reference = self._reference
-        if reference is None:
+        handle = None if reference is None else reference.value
+        if handle is None:
             raise error(Code.INVALID_HANDLE, "the image is closed")
-        return reference.handle
+        return handle
 
     @property
     def width(self) -> int:
@@ -212,13 +212,12 @@ class Image:
         own = self._handle
         frames: list[Image] = []
         for index in range(self.frame_count):
-            frame = ctypes.c_void_p()
+            frame = ImageReference()
             code = _native.imgdl_image_frame(own, index, frame)
             if code == Code.NOT_READY:
                 break
             check(code)
-            assert frame.value
-            frames.append(Image._adopt(frame.value, int(_native.imgdl_image_frame_duration_ms(own, index))))
+            frames.append(Image._adopt(frame, int(_native.imgdl_image_frame_duration_ms(own, index))))
         return tuple(frames)
 
     @property
@@ -306,7 +305,7 @@ class Image:
         # Memory that somebody else lent for it may end there.
         size = _native.imgdl_image_stride(handle) * (_native.imgdl_image_height(handle) - 1) + _row(handle)
         assert self._reference is not None
-        return self._reference.view(_native.imgdl_image_pixels(handle), size)
+        return view_of(self._reference, _native.imgdl_image_pixels(handle), size)
 
     @property
     def _row(self) -> int:

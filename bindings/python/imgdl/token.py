@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, 
 from . import _callbacks, _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
+from ._reference import TokenReference, retain_data, retain_image, retain_token
 from ._waiting import surely
 from .body import Body
 from .errors import Code, Error, check, error, report
@@ -119,15 +120,12 @@ class Token(Pending, Generic[Result]):
         with self._pump.state.lock:
             if self._handle is None:
                 return self._metrics_of(self._outcome) if self._outcome else None
-            handle = _native.imgdl_token_retain(self._handle)
-        try:
-            code = _native.imgdl_token_metrics(handle, native)
-            if code == Code.NOT_READY:
-                return None
-            check(code)
-            return metrics_from(raw_metrics(native))
-        finally:
-            _native.imgdl_token_release(handle)
+            reference = retain_token(self._handle)
+        code = _native.imgdl_token_metrics(reference, native)
+        if code == Code.NOT_READY:
+            return None
+        check(code)
+        return metrics_from(raw_metrics(native))
 
     def _metrics_of(self, outcome: _Outcome) -> Optional[Metrics]:
         if self._metrics is None and outcome.metrics is not None:
@@ -183,12 +181,14 @@ class Token(Pending, Generic[Result]):
 
     def add_done_callback(self, function: Callable[[Token[Result]], object]) -> None:
         """Calls function(token) at the end, where the other callbacks of this download run; at once if it is done.
-        What it raises goes to sys.unraisablehook."""
+        What it raises goes to sys.unraisablehook, but for an interrupt of the main thread, as by Ctrl-C."""
         _options.check_callable(function, "a done callback")
         if not self._when_done(function):
             try:
                 function(self)
             except BaseException as exception:
+                if _callbacks.is_interrupt(exception):
+                    raise
                 report(exception)
 
     def __await__(self) -> Generator[Any, None, Result]:
@@ -248,13 +248,14 @@ class Token(Pending, Generic[Result]):
 
     # The library's side
 
-    def _accepted(self, handle: int) -> None:
-        self._id = _native.imgdl_token_id(handle)
+    def _accepted(self, reference: TokenReference) -> None:
+        """Takes it over unless there is one already, or no need any more."""
+        self._id = _native.imgdl_token_id(reference)
         with self._pump.state.lock:
             if self._outcome is None and self._handle is None:
-                self._handle = handle
+                self._handle, reference.value = reference.value, None
                 return
-        _native.imgdl_token_release(handle)
+        reference.release()
 
     def _receive(self, event: Any) -> None:
         kind = event.kind
@@ -266,7 +267,7 @@ class Token(Pending, Generic[Result]):
             return
         if self._handle is None:
             # Of a batch, or before imgdl_download has returned.
-            self._accepted(_native.imgdl_token_retain(event.token))
+            self._accepted(retain_token(event.token))
         if kind == _native.IMGDL_EVENT_RESPONSE:
             self._response = response_from(event.response.contents)
         callback = self._callbacks.get(kind) if self._callbacks else None
@@ -275,7 +276,7 @@ class Token(Pending, Generic[Result]):
         if kind == _native.IMGDL_EVENT_PROGRESS:
             self._pump.call(callback, self, event.received, event.expected if event.expected >= 0 else None)
         elif kind == _native.IMGDL_EVENT_PARTIAL:
-            self._pump.call(callback, self, Image._adopt(_native.imgdl_image_retain(event.image)))
+            self._pump.call(callback, self, Image._adopt(retain_image(event.image)))
         elif kind == _native.IMGDL_EVENT_HEADER:
             self._pump.call(callback, self, info_from(event.info.contents))
         elif kind == _native.IMGDL_EVENT_RESPONSE:
@@ -285,7 +286,7 @@ class Token(Pending, Generic[Result]):
 
     def _outcome_of(self, event: Any) -> _Outcome:
         code, status, picture, measured = event.code, event.http_status, event.image, event.metrics
-        image = Image._adopt(_native.imgdl_image_retain(picture)) if picture else None
+        image = Image._adopt(retain_image(picture)) if picture else None
         metrics = raw_metrics(measured.contents) if measured else None
         if code:
             preview = ctypes.string_at(event.preview, event.preview_length) if event.preview else b""
@@ -293,8 +294,7 @@ class Token(Pending, Generic[Result]):
         body = None
         if self._wants_body:
             data = event.data
-            handle = _native.imgdl_data_retain(data) if data else None
-            body = Body._adopt(handle, status, self._response, image)
+            body = Body._adopt(retain_data(data) if data else None, status, self._response, image)
         return _Outcome(0, "", status, image, body, "", b"", metrics)
 
     def _fail(self, exception: BaseException, handle: Optional[int]) -> None:
@@ -365,29 +365,28 @@ def submit(downloader: Downloader, request: Any, token: Token[Any]) -> None:
     whatever happens, and wherever an interrupt strikes."""
     state, pump = downloader._state, token._pump
     key = token._key
-    handle = _native.imgdl_token()
+    reference = TokenReference()
     try:
         state.accept(pump, (key,))
         tell(request, pump, key)
         _outstanding[key] = token
-        code = _native.imgdl_download(state.handle, request, handle)
+        code = _native.imgdl_download(state.handle, request, reference)
         if code:
             _callbacks.raise_struck()
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"), url=redacted(token._url))
-        assert handle.value
-        token._accepted(handle.value)
+        token._accepted(reference)
     except BaseException:
-        if handle.value:
+        if reference.value or token._handle is not None or token._outcome is not None:
             # Interrupted after it was accepted, and nobody will get the token.
-            surely(_give_up, token, handle.value)
+            surely(_give_up, token, reference)
         else:
             surely(settle, pump, key)
         raise
 
 
-def _give_up(token: Token[Any], handle: int) -> None:
-    if token._handle is None and token._outcome is None:
-        token._accepted(handle)
+def _give_up(token: Token[Any], reference: TokenReference) -> None:
+    if reference.value:
+        token._accepted(reference)
     token.cancel()
 
 

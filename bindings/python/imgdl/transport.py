@@ -9,7 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _native, _options, _process
-from ._callbacks import Registry, callback, failure, is_on_its_thread, last_callback, sentence
+from ._callbacks import Registry, callback, failure, is_on_its_thread, last_callback, new_key, sentence
 from ._waiting import Flag
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
@@ -326,8 +326,9 @@ def register(downloader: int, scheme: str, loader: Any) -> None:
     table.cancel = _cancel
     table.resume = _resume
     table.destructor = _on_end
-    key = table.user_data = _loaders.add(loader)
+    key = table.user_data = new_key()
     try:
+        _loaders.put(key, loader)
         check(_native.imgdl_transport_register(downloader, name, table))
     except BaseException:
         _loaders.pop(key)

@@ -5,6 +5,7 @@ import gc
 import sys
 import threading
 import unittest
+import weakref
 
 from support import PATIENCE
 
@@ -14,6 +15,7 @@ _CHECKING = {
     code for name, code in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD", "JUMP_ABSOLUTE")) or name == "RESUME"
 }
 _RESUME = dis.opmap.get("RESUME")
+_FINALIZE = weakref.finalize.__call__.__code__
 
 
 class Striker:
@@ -39,7 +41,7 @@ class Striker:
         # Python loses exceptions in finalizers. Those of weak references are called from C, by functions of weakref.
         answer = None
         while frame is not None and frame.f_code.co_filename != __file__:
-            if frame.f_code.co_name in ("__del__", "_let_go", "_remove"):
+            if frame.f_code.co_name in ("__del__", "_let_go", "_remove") or frame.f_code is _FINALIZE:
                 return False
             if answer is None:
                 answer = self.is_meant(frame.f_code)
@@ -68,6 +70,9 @@ class _Trace:
             is_due, self.is_due = self.is_due, is_checking
             if is_due:
                 self.striker.strike()
+        elif event == "exception":
+            # After a call that raises, Python does not look.
+            self.is_due = False
         return self
 
 

@@ -93,12 +93,23 @@ class PromiseTests(OriginTests):
         sys.unraisablehook = lambda raised: shown.append(raised.exc_type)
         token = self.downloader().download(self.origin.picture("palette.png"))
         token.result(PATIENCE)
-        for kind in (ValueError, KeyboardInterrupt, SystemExit):
 
+        def raising(kind):
             def fail(token):
                 raise kind
 
-            token.add_done_callback(fail)
+            return fail
+
+        token.add_done_callback(raising(ValueError))
+        # Who presses Ctrl-C in the meantime is heard.
+        for kind in (KeyboardInterrupt, SystemExit):
+            self.assertRaises(kind, token.add_done_callback, raising(kind))
+        self.assertEqual(shown, [ValueError])
+        # On another thread they are no interrupts.
+        for kind in (KeyboardInterrupt, SystemExit):
+            thread = threading.Thread(target=token.add_done_callback, args=(raising(kind),))
+            thread.start()
+            thread.join(PATIENCE)
         self.assertEqual(shown, [ValueError, KeyboardInterrupt, SystemExit])
 
     def test_callbacks_are_callable(self):
@@ -212,10 +223,11 @@ class PromiseTests(OriginTests):
     def test_the_exit_has_one_deadline(self):
         program = """
 import atexit, sys, threading, time
-atexit.register(lambda: print(time.monotonic() - ended < 9, flush=True))
+atexit.register(lambda: print(time.monotonic() - ended < 5, flush=True))
 import imgdl
+imgdl.downloader._SECONDS_AT_EXIT = 1
 kept = []
-for number in range(3):
+for number in range(6):
     begun = threading.Event()
     def stand(token, *arguments, begun=begun):
         begun.set()

@@ -1,0 +1,184 @@
+"""An interrupt between a call of the library and the object that is made of what it gave: nothing is lost."""
+
+import base64
+import os
+import time
+import unittest
+
+import imgdl
+from imgdl import _native
+from strikes import struck
+from support import PATIENCE, gif, png
+
+DATA = png(2, 2, [[1, 2, 3, 255, 4, 5, 6, 255], [7, 8, 9, 255, 10, 11, 12, 255]])
+CUT = DATA[:-28]
+ANIMATION = gif(4, 3, [10, 20, 30], [(0, 50), (1, 60), (2, 70)], loops=5)
+URL = "data:image/png;base64," + base64.b64encode(DATA).decode()
+PACKAGE = os.path.dirname(imgdl.__file__)
+
+
+def is_meant(code):
+    """This package, but for what the library calls, of which test_callbacks has its own."""
+    if code.co_name == "called" or code.co_name == "_checked":
+        return False
+    return True if code.co_filename.startswith(PACKAGE) else None
+
+
+class OwnershipTests(unittest.TestCase):
+    def record(self, name, argument):
+        """The handles that a function of the library gives from now on, in its argument of that number."""
+        function, given = _native.functions[name], []
+
+        def recorded(result, function, arguments):
+            if arguments[argument].value:
+                given.append(arguments[argument].value)
+            return result
+
+        recorded.__code__ = recorded.__code__.replace(co_name="_checked")
+        function.errcheck = recorded
+        self.addCleanup(delattr, function, "errcheck")
+        return given
+
+    def strike_everywhere(self, action, check):
+        """`check(number)` while the interrupt's traceback is still there."""
+        number, has_struck = 0, True
+        while has_struck:
+            has_struck, problem = struck(action, number, is_meant)
+            if has_struck:
+                self.assertIsInstance(problem, KeyboardInterrupt, f"at place {number}")
+            elif problem is not None and not isinstance(problem, imgdl.Error):
+                raise problem
+            check(number)
+            del problem
+            number += 1
+        self.assertGreater(number, 3)
+
+    def strike_everywhere_without_its_traceback(self, action, check):
+        """Where the object that the caller never got is in the traceback, which goes at the end of an `except`."""
+
+        def act():
+            is_struck = False
+            try:
+                action()
+            except KeyboardInterrupt:
+                is_struck = True
+            if is_struck:
+                raise KeyboardInterrupt
+
+        self.strike_everywhere(act, check)
+
+    def images_are_released(self, name, argument, action, strike_everywhere=None):
+        given, count = self.record(name, argument), [0]
+
+        def check(number):
+            count[0] += len(given)
+            self.assertEqual([each for each in given if _native.imgdl_image_retain(each)], [], f"at place {number}")
+            given.clear()
+
+        (strike_everywhere or self.strike_everywhere)(action, check)
+        self.assertGreater(count[0], 3)
+
+    def test_decode(self):
+        self.images_are_released("imgdl_decode", 3, lambda: imgdl.decode(DATA) and None)
+
+    def test_a_salvaged_picture(self):
+        def act():
+            try:
+                imgdl.decode(CUT, salvage=True)
+            except imgdl.Error:
+                pass
+
+        self.images_are_released("imgdl_decode", 3, act)
+
+    def test_decode_into_memory(self):
+        for options, size in (({}, 16), ({"stride": 10}, 18), ({"salvage": True}, 16)):
+            data, memory = bytearray(CUT if options.get("salvage") else DATA), bytearray(size)
+
+            def act():
+                try:
+                    imgdl.decode(data, into=memory, **options)
+                except imgdl.Error:
+                    pass
+
+            def check(number):
+                self.assertEqual(imgdl._canvas._lent.values(), [], f"at place {number}")
+                # A BufferError where anything has it still.
+                for each in (data, memory):
+                    each.append(0)
+                    each.pop()
+
+            with self.subTest(options):
+                self.strike_everywhere_without_its_traceback(act, check)
+
+    def test_a_decoder(self):
+        def act():
+            with imgdl.Decoder() as decoder:
+                decoder.feed(DATA)
+                decoder.partial()
+                decoder.finish()
+
+        for name in ("imgdl_decoder_partial", "imgdl_decoder_finish"):
+            with self.subTest(name):
+                self.images_are_released(name, 1, act, self.strike_everywhere_without_its_traceback)
+
+    def test_decoders(self):
+        given = self.record("imgdl_decoder_create", 1)
+        info = _native.imgdl_image_info()
+
+        def check(number):
+            for handle in given:
+                code = _native.imgdl_decoder_info(handle, info)
+                self.assertEqual(code, imgdl.Code.INVALID_HANDLE, f"at place {number}")
+            given.clear()
+
+        self.strike_everywhere_without_its_traceback(lambda: imgdl.Decoder().close(), check)
+
+    def test_pictures_of_pixels_and_frames(self):
+        without = self.strike_everywhere_without_its_traceback
+        self.images_are_released("imgdl_image_create", 5, lambda: imgdl.Image.create(1, 1, bytes(4)) and None, without)
+        animation = imgdl.decode(ANIMATION, all_frames=True)
+        self.images_are_released("imgdl_image_frame", 2, lambda: animation.frames and None, without)
+
+    def test_what_is_plugged_in(self):
+        class Raw:
+            def __init__(self, options):
+                pass
+
+            @staticmethod
+            def can_decode(prefix):
+                return False
+
+            feed = finish = None
+
+        registries = imgdl.hooks._tables, imgdl.cache._listeners, imgdl.coder._functions
+
+        def check(number):
+            for registry in registries:
+                self.assertEqual(registry.values(), [], f"at place {number}")
+
+        for action in (
+            lambda: imgdl.Hooks(modify_request=print) and None,
+            lambda: imgdl.Cache(on_event=print).close(),
+            lambda: imgdl.register_coder(Raw).close(),
+        ):
+            check(-1)
+            self.strike_everywhere_without_its_traceback(action, check)
+
+    def test_downloaders(self):
+        """None is left that nobody can close: each has descriptors of its own."""
+
+        def descriptors():
+            return len(os.listdir("/proc/self/fd"))
+
+        imgdl.Downloader().close()
+        before = descriptors()
+        self.strike_everywhere_without_its_traceback(lambda: imgdl.Downloader().close(), lambda number: None)
+        # What ends on threads of the library ends a moment later.
+        deadline = time.monotonic() + PATIENCE
+        while descriptors() > before:
+            self.assertLess(time.monotonic(), deadline, f"{descriptors()} descriptors, and {before} before")
+            os.sched_yield()
+
+
+if __name__ == "__main__":
+    unittest.main()
