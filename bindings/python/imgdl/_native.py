@@ -738,8 +738,21 @@ except OSError as problem:
 functions: dict[str, Callable[..., Any]] = {}
 
 
+def _unfit() -> ImportError:
+    needed = f"this package needs {IMGDL_VERSION_MAJOR}.{IMGDL_VERSION_MINOR} or a later {IMGDL_VERSION_MAJOR}.x"
+    try:
+        version = _quick.imgdl_version_string
+    except AttributeError:
+        return ImportError(f"{library_path} is no library of imgdl; {needed}")
+    version.restype = c_char_p
+    return ImportError(f"{library_path} is imgdl {version().decode()}; {needed}")
+
+
 def _declare(library: ctypes.CDLL, name: str, result: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    function: Any = getattr(library, name)
+    try:
+        function: Any = getattr(library, name)
+    except AttributeError:
+        raise _unfit() from None
     function.restype = result
     function.argtypes = arguments
     functions[name] = function
@@ -968,5 +981,4 @@ imgdl_cache_stats_init = _function("imgdl_cache_stats_init", None, POINTER(imgdl
 imgdl_cache_statistics = _waits("imgdl_cache_statistics", imgdl_status, imgdl_cache, POINTER(imgdl_cache_stats))
 
 if imgdl_version() // 1000000 != IMGDL_VERSION_MAJOR:
-    found = imgdl_version_string().decode()
-    raise ImportError(f"{library_path} is imgdl {found}; this package needs {IMGDL_VERSION_MAJOR}.x")
+    raise _unfit()

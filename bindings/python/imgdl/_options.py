@@ -352,16 +352,27 @@ def check_keywords(given: Iterable[str], known: Callable[..., Any], name: str) -
             raise unexpected(keyword, names, name)
 
 
+# What others call it, where another name is nearer.
+_GUESSES = {
+    "timeout": "total_timeout",
+    "concurrency": "max_concurrent",
+    "max_workers": "max_concurrent",
+    "workers": "max_concurrent",
+    "data": "content",
+}
+
+
 def unexpected(keyword: str, names: Iterable[str], name: str) -> TypeError:
     """For a keyword that is none of those that `name` takes: whose it is, else the nearest of them."""
     import difflib  # only where it is needed: importing takes a while
 
     hint = ""
+    meant = _GUESSES.get(keyword, keyword)
     for owner, known in (("Downloader()", _keywords(config)), ("download()", DOWNLOADING)):
-        if keyword in known:
-            hint = f"; it is an option of {owner}"
+        if meant in known and meant not in names:
+            hint = f"; {'it' if meant == keyword else repr(meant)} is an option of {owner}"
     if not hint:
-        near = difflib.get_close_matches(keyword, list(names), 1)
+        near = difflib.get_close_matches(meant, list(names), 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
     return TypeError(f"{name} got an unexpected keyword argument {keyword!r}{hint}")
 

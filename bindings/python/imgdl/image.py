@@ -81,6 +81,8 @@ class ImageInfo(NamedTuple):
     frame_count: Optional[int]
     """None while unknown."""
     has_alpha: bool
+    """Of a still picture that is whole: something is seen through a pixel of it. Before, of an animation, whose frames may
+    not all be decoded, and of "rgb8": the file may have alpha."""
     is_progressive: bool
     """Partial images cover the whole canvas."""
 

@@ -638,6 +638,30 @@ buffered.close()
         process = self.python("import imgdl", env=environment)
         self.assertEnds(process, 1, stderr="ImportError: cannot load the library of imgdl")
 
+    def test_another_library(self):
+        environment = dict(os.environ, IMGDL_LIBRARY="libc.so.6")
+        process = self.python("import imgdl", env=environment)
+        self.assertEnds(process, 1, stderr="ImportError: libc.so.6 is no library of imgdl; this package needs 1.1 or")
+
+    def test_an_older_library(self):
+        """Without a function that this package has."""
+        program = """
+import ctypes
+find = ctypes.CDLL.__getitem__
+def find_older(library, name):
+    if name == "imgdl_cache_query":
+        raise AttributeError(name)
+    return find(library, name)
+ctypes.CDLL.__getitem__ = find_older
+try:
+    import imgdl
+except ImportError as problem:
+    print(problem)
+"""
+        path, version = imgdl._native.library_path, imgdl.__version__
+        expected = f"{path} is imgdl {version}; this package needs 1.1 or a later 1.x\n"
+        self.assertEnds(self.python(program, env=dict(os.environ, IMGDL_LIBRARY=path)), 0, expected)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -676,6 +676,9 @@ class ArgumentTests(OriginTests):
         with self.downloader() as downloader:
             cases = (
                 (lambda: downloader.download(url, color="srgb"), "download() .*'color'; did you mean 'colour'?"),
+                (lambda: downloader.download(url, timeout=5), "'timeout'; did you mean 'total_timeout'?"),
+                (lambda: imgdl.Downloader(timeout=5), "'timeout'; 'total_timeout' is an option of download()"),
+                (lambda: imgdl.Downloader(max_workers=5), "'max_workers'; did you mean 'max_concurrent'?"),
                 (lambda: downloader.download(url, heders={}), "'heders'; did you mean 'headers'?"),
                 (lambda: downloader.download(url, on_partail=print), "did you mean 'on_partial'?"),
                 (lambda: downloader.download(url, dns_servers="::1"), "'dns_servers'; it is an option of Downloader()"),
