@@ -52,7 +52,7 @@ enum CrashTest {
     static func work(_ directory: String, number: Int, version: Int64) {
         var worker = Worker(
             number: number, cache: open(directory, memory: 16 << 20), floors: floors(directory), version: version,
-            random: Random(state: UInt64(version)))
+            random: SeededRandom(state: UInt64(version)))
         worker.run()
     }
 

@@ -1,19 +1,6 @@
+import CacheTesting
 import ImgdlCache
 import ImgdlCore
-
-struct Random {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-}
 
 /// What a URL's answers are like. Each tenth URL is of the same kind.
 enum Kind: Int, CaseIterable {
@@ -43,7 +30,7 @@ enum Pattern {
     }
 
     static func bytes(_ key: Int, _ side: Int, _ version: Int64) -> [UInt8] {
-        var random = Random(state: UInt64(key) << 32 ^ UInt64(version) ^ UInt64(side) << 60)
+        var random = SeededRandom(state: UInt64(key) << 32 ^ UInt64(version) ^ UInt64(side) << 60)
         let count =
             switch Kind(key) {
             case .empty, .redirect: 0

@@ -4,7 +4,7 @@ import ImgdlCache
 import ImgdlCore
 
 struct Rounds {
-    private var random: Random
+    private var random: SeededRandom
     private let seed: UInt64
     private var directory = ""
     private var workers: [Child] = []
@@ -14,7 +14,7 @@ struct Rounds {
 
     init(seed: UInt64) {
         self.seed = seed
-        random = Random(state: seed)
+        random = SeededRandom(state: seed)
     }
 
     /// False when something was wrong; it has been said.

@@ -10,7 +10,7 @@ struct Worker {
     let cache: Cache
     let floors: Floors
     var version: Int64
-    var random: Random
+    var random: SeededRandom
 
     mutating func run() -> Never {
         while true {

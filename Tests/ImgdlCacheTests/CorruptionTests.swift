@@ -8,23 +8,11 @@ import XCTest
 /// Issue 20: files of the cache are damaged at random, while it is closed and while it is open. Nothing wrong is served,
 /// nobody crashes, and the cache works again. A seed is printed; IMGDL_SEED plays it again, IMGDL_LONG plays a hundred.
 final class CorruptionTests: StoreTestCase {
-    private struct Random: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var value = state
-            value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-            value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-            return value ^ value >> 31
-        }
-    }
-
     private enum Manner: CaseIterable {
         case flipped, zeroed, shortened, lengthened, emptied, removed, exchanged, shifted, pipe, link, folder
     }
 
-    private var random = Random(state: 1)
+    private var random = SeededRandom(state: 1)
 
     func testRandomCorruptions() throws {
         let environment = { (name: String) in getenv(name).map { String(cString: $0) } }
@@ -35,7 +23,7 @@ final class CorruptionTests: StoreTestCase {
         fflush(nil)
         var applied = 0
         for round in 0..<rounds {
-            random = Random(state: seed &* 1_000 &+ UInt64(round))
+            random = SeededRandom(state: seed &* 1_000 &+ UInt64(round))
             applied += try play("seed \(seed), round \(round)")
             removeFolder(path)
         }
@@ -44,7 +32,7 @@ final class CorruptionTests: StoreTestCase {
 
     /// Two trees of the index have a page in common, which SQLite does not notice while it reads and writes.
     func testASharedPageIsFoundBeforeAnythingIsStored() throws {
-        random = Random(state: 521_560_010)
+        random = SeededRandom(state: 521_560_010)
         XCTAssertGreaterThan(try play("a page of two trees"), 0)
         XCTAssertEqual(log.kinds, [.movedAside])
     }
