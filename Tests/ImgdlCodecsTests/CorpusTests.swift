@@ -10,11 +10,17 @@ final class CorpusTests: XCTestCase {
     private static let formats: Set = ["jpeg", "png", "webp", "gif"]
     /// All that libjpeg warns of is stray bytes between the last row and the end: every pixel is there.
     private static let whole: Set = ["hostile/jpeg/gofuzz/d85efb1c1e0913a8c592c690"]
-    private var files: [Corpus.Entry] { Corpus.files.filter { Self.formats.contains($0.format) } }
+
+    /// Of those formats.
+    private func files(
+        atLeast least: Int, where isMeant: (Corpus.Entry) -> Bool = { _ in true }
+    ) throws -> [Corpus.Entry] {
+        try Corpus.files(atLeast: least) { Self.formats.contains($0.format) && isMeant($0) }
+    }
 
     /// B7: the pixels and dimensions of the reference decoder.
-    func testGivesTheReferencePixels() {
-        for file in files where file.expectation == "ok" {
+    func testGivesTheReferencePixels() throws {
+        for file in try files(atLeast: 622, where: { $0.expectation == "ok" }) {
             let verdict = decode(file.bytes, decodeOptions(turned: false))
             guard let pixels = verdict.pixels, let header = verdict.header else {
                 XCTFail("\(file.path): \(String(describing: verdict.failure))")
@@ -38,15 +44,15 @@ final class CorpusTests: XCTestCase {
         }
     }
 
-    func testTurnsAsEXIFSays() {
-        for file in files where file.expectation == "ok" && file["oriented_rgba_sha256"] != "-" {
+    func testTurnsAsEXIFSays() throws {
+        for file in try files(atLeast: 27, where: { $0.expectation == "ok" && $0["oriented_rgba_sha256"] != "-" }) {
             XCTAssertEqual(decode(file.bytes).pixels?.sha256, file["oriented_rgba_sha256"], file.path)
         }
     }
 
     /// B5: a broken file is an error, never an unmarked success.
-    func testRefusesBrokenFiles() {
-        for file in files where file.expectation != "ok" {
+    func testRefusesBrokenFiles() throws {
+        for file in try files(atLeast: 265, where: { $0.expectation != "ok" }) {
             if Self.whole.contains(file.path) {
                 XCTAssert(file.hashes.contains(decode(file.bytes).pixels?.sha256 ?? ""), file.path)
                 continue
@@ -60,16 +66,16 @@ final class CorpusTests: XCTestCase {
         }
     }
 
-    func testRefusesWhatIsNoPicture() {
-        for file in Corpus.files where file.format == "unknown" {
+    func testRefusesWhatIsNoPicture() throws {
+        for file in try Corpus.files(atLeast: 13, where: { $0.format == "unknown" }) {
             let code = decode(file.bytes).failure?.code
             XCTAssert(code == .badImageData || code == .truncated, "\(file.path): \(String(describing: code))")
         }
     }
 
     /// B7: pieces and whole agree in pixels, dimensions and failure.
-    func testPiecesEqualWhole() {
-        for file in files {
+    func testPiecesEqualWhole() throws {
+        for file in try files(atLeast: 887) {
             let whole = decode(file.bytes)
             for size in [1, 7, 1000, 16384] where Self.isLong || size > file.bytes.count / 40_000 {
                 let pieces = decode(file.bytes, pieces: size, partials: size == 1000)
@@ -82,8 +88,8 @@ final class CorpusTests: XCTestCase {
     }
 
     /// B7: and so do pieces of sizes that follow no rule, looked at in between.
-    func testRandomPiecesEqualWhole() {
-        for (number, file) in files.enumerated() {
+    func testRandomPiecesEqualWhole() throws {
+        for (number, file) in try files(atLeast: 887).enumerated() {
             let whole = decode(file.bytes)
             var sizes = RandomSizes(seed: UInt64(number), most: max(2, file.bytes.count / 10))
             let pieces = decode(file.bytes, randomPieces: &sizes)
@@ -95,9 +101,9 @@ final class CorpusTests: XCTestCase {
     }
 
     /// B22: every frame as the viewer sees it, its duration and the loop count; T18, T19, T33.
-    func testGivesTheReferenceFrames() {
+    func testGivesTheReferenceFrames() throws {
         var compared = 0
-        for file in files where file.isAnimation {
+        for file in try files(atLeast: 119, where: \.isAnimation) {
             var options = decodeOptions(turned: false)
             options.decodesAllFrames = true
             let verdict = decode(file.bytes, options)
@@ -117,12 +123,12 @@ final class CorpusTests: XCTestCase {
             if file.path.hasSuffix("multiple-loop-counts.gif") { continue }
             XCTAssertEqual(verdict.loopCount, file.loopCount, file.path)
         }
-        XCTAssert(files.isEmpty || compared > 100, "\(compared)")
+        XCTAssertGreaterThan(compared, 100)
     }
 
     /// O10: the first frame alone gives the same verdict, header and pixels, and holds one frame.
-    func testTheVerdictDoesNotDependOnTheFramesWanted() {
-        for file in files where file.format == "gif" || file.isAnimation {
+    func testTheVerdictDoesNotDependOnTheFramesWanted() throws {
+        for file in try files(atLeast: 221, where: { $0.format == "gif" || $0.isAnimation }) {
             var options = DecodeOptions()
             let still = decode(file.bytes, options)
             options.decodesAllFrames = true
@@ -141,9 +147,8 @@ final class CorpusTests: XCTestCase {
     }
 
     /// X8: frames are as small as the picture, whatever the format; and in every pixel format (B22).
-    func testFramesHaveTheSizeAndFormatOfThePicture() {
-        let names = ["dancing-banana.gif", "issue_202.png", "TestImageBlendAnimated.webp"]
-        for file in files where names.contains(where: { file.path.hasSuffix($0) }) {
+    func testFramesHaveTheSizeAndFormatOfThePicture() throws {
+        for file in try Corpus.files(named: Corpus.animations) {
             for format in [PixelFormat.rgba8, .bgra8Premultiplied] {
                 var options = decodeOptions(format)
                 options.decodesAllFrames = true

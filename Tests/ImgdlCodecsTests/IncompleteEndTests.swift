@@ -139,11 +139,12 @@ final class IncompleteEndTests: XCTestCase {
         return refused
     }()
 
-    func testGoodFilesOfTheCorpus() {
+    func testGoodFilesOfTheCorpus() throws {
         var refused: [String] = []
         var shown = 0
         var played: [String] = []
-        for file in Corpus.files where file.expectation == "ok" && (Self.isLong || file.bytes.count < 3000) {
+        let most = Self.isLong ? Int.max : 3000
+        for file in try Corpus.files(atLeast: 435, where: { $0.expectation == "ok" && $0.bytes.count < most }) {
             played.append(file.path)
             guard let format = ["jpeg": .jpeg, "png": .png, "gif": .gif][file.format] as ImageFormat? else { continue }
             var options = DecodeOptions()
@@ -160,7 +161,7 @@ final class IncompleteEndTests: XCTestCase {
         }
         let expected = Self.refused.filter { way in played.contains { way.hasPrefix("\($0) ") } }
         XCTAssertEqual(Set(refused), expected)
-        XCTAssert(Corpus.files.isEmpty || shown > 1000, "\(shown)")
+        XCTAssertGreaterThan(shown, 1000)
     }
 
     /// The last frame has to be whole, and those that were announced have to be there.
@@ -195,6 +196,7 @@ final class IncompleteEndTests: XCTestCase {
     func testScansThatAreMissing() {
         let bytes = Picture("a", PICTURE_JPEG_PROGRESSIVE, width: 40, height: 40).encoded()
         let scans = bytes.indices.dropLast().filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
+        XCTAssertGreaterThan(scans.count, 5)
         for scan in scans.dropFirst() {
             XCTAssertEqual(decode(Array(bytes[..<scan]), end: .whole).failure?.code, .truncated, "\(scan)")
         }

@@ -73,8 +73,7 @@ final class OutputTests: XCTestCase {
 
     /// GIF, and frames of all three animated formats.
     func testAnimationsFollowFromRGBA8() throws {
-        let names = ["dancing-banana.gif", "issue_202.png", "TestImageBlendAnimated.webp"]
-        for file in Corpus.files where names.contains(where: { file.path.hasSuffix($0) }) {
+        for file in try Corpus.files(named: Corpus.animations) {
             var options = decodeOptions()
             options.decodesAllFrames = true
             let straight = decode(file.bytes, options)

@@ -21,7 +21,10 @@ struct Picture {
     func encoded() -> [UInt8] {
         var spec = spec
         var size = 0
-        guard let bytes = picture_encode(&spec, &size) else { return [] }
+        guard let bytes = picture_encode(&spec, &size) else {
+            XCTFail("\(name) could not be encoded")
+            return []
+        }
         defer { picture_free(bytes) }
         return Array(UnsafeBufferPointer(start: bytes, count: size))
     }
@@ -45,6 +48,11 @@ struct Picture {
             Picture("animated.webp", PICTURE_WEBP_ANIMATED),
         ]
     }()
+
+    /// Of `everyCoding`. A name that is none of theirs is a failure.
+    static func codings(_ names: String...) throws -> [Picture] {
+        try names.map { name in try XCTUnwrap(everyCoding.first { $0.name == name }, name) }
+    }
 }
 
 extension Array where Element == UInt8 {
