@@ -145,11 +145,11 @@ final class LimitTests: XCTestCase {
     /// Time is the decoder's own; the pixels so far are kept.
     func testTime() throws {
         for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_WEBP_LOSSY] {
-            let picture = Picture("large", kind, width: 3000, height: 2000)
+            let file = Picture("large", kind, width: 3000, height: 2000).encoded()
             var options = DecodeOptions()
             options.maximumMilliseconds = 3
             let decoder = BuiltInCodec().makeDecoder(options)
-            XCTAssertThrowsError(try feed(decoder, picture.encoded(), pieces: .max / 2)) { error in
+            XCTAssertThrowsError(try feed(decoder, file, pieces: .max / 2)) { error in
                 XCTAssertEqual((error as? Failure)?.code, .decodeTimeout)
                 XCTAssert((error as? Failure)?.message.contains("3 ms") == true)
             }
@@ -159,7 +159,7 @@ final class LimitTests: XCTestCase {
                 XCTAssertEqual(salvaged?.isComplete, false, "\(kind)")
             }
             options.maximumMilliseconds = 1_000_000
-            XCTAssertNil(decode(picture.encoded(), options).failure)
+            XCTAssertNil(decode(file, options).failure)
         }
     }
 
@@ -167,11 +167,11 @@ final class LimitTests: XCTestCase {
     func testTimeThatNobodyHasSet() throws {
         XCTAssertEqual(DecodeOptions().maximumMilliseconds, 10_000)
         for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_WEBP_LOSSY] {
-            let picture = Picture("large", kind, width: 1200, height: 900)
+            let file = Picture("large", kind, width: 1200, height: 900).encoded()
             TestClock.nanoseconds.store(0, ordering: .relaxed)
             let decoder = BuiltInCodec(now: TestClock.now).makeDecoder(DecodeOptions())
             func decodeAll() throws {
-                try feed(decoder, picture.encoded(), pieces: 1 << 16)
+                try feed(decoder, file, pieces: 1 << 16)
                 _ = try decoder.finish()
             }
             XCTAssertThrowsError(try decodeAll(), "\(kind)") { error in
@@ -185,7 +185,7 @@ final class LimitTests: XCTestCase {
             var options = DecodeOptions()
             options.maximumMilliseconds = nil
             let unlimited = BuiltInCodec(now: TestClock.now).makeDecoder(options)
-            XCTAssertNoThrow(try feed(unlimited, picture.encoded(), pieces: 1 << 16))
+            XCTAssertNoThrow(try feed(unlimited, file, pieces: 1 << 16))
             XCTAssertNoThrow(try unlimited.finish())
         }
     }
