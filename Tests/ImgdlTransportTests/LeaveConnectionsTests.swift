@@ -6,28 +6,7 @@ import XCTest
 @testable import ImgdlTransport
 
 /// After a change of the network no request gets a connection that was open before, since it may be dead without a word.
-final class LeaveConnectionsTests: TransportTestCase {
-    private var secure: HTTP2Origin!
-
-    override func tearDown() {
-        super.tearDown()
-        secure?.stop()
-    }
-
-    /// HTTP/2, with a stream that is held until the gate opens.
-    private func serve() throws {
-        secure = try HTTP2Origin(security: .tls)
-        secure.route("/a") { try $0.respond(200, body: Array("hello".utf8)) }
-        secure.route("/held") { stream in
-            try stream.send(status: 200)
-            try stream.send(body: Array("be".utf8))
-            try stream.wait("held")
-            try stream.send(body: Array("gun".utf8))
-            try stream.end()
-        }
-        try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
-    }
-
+final class LeaveConnectionsTests: HeldStreamTestCase {
     private func startHeld() throws -> TransferID {
         let held = try start(secure.url("/held"))
         run(until: recorder[held].body.count == 2)
