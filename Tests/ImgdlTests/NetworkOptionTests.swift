@@ -6,21 +6,6 @@ import XCTest
 /// Features B17, C7, C8, K11, O5, O6: passwords, certificates, cookies, proxies and private addresses through the C
 /// API.
 final class NetworkOptionTests: DownloaderTestCase {
-    /// Strings for a struct of C, for as long as the test runs.
-    private var strings: [UnsafeMutablePointer<CChar>] = []
-
-    private func text(_ string: String?) -> UnsafePointer<CChar>? {
-        guard let string, let copy = strdup(string) else { return nil }
-        strings.append(copy)
-        return UnsafePointer(copy)
-    }
-
-    override func tearDown() async throws {
-        try await super.tearDown()
-        for string in strings { free(string) }
-        strings = []
-    }
-
     func testT08_PasswordsBasicAndDigest() {
         replaceDownloader { $0.flags = UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) }
         for scheme in ["basic", "digest", "any"] {

@@ -6,20 +6,6 @@ import XCTest
 /// Every option out of range is refused before anything is asked, with a code of its own, and nothing is lost: the
 /// downloader goes on.
 final class OptionTests: DownloaderTestCase {
-    private var strings: [UnsafeMutablePointer<CChar>] = []
-
-    private func text(_ string: String?) -> UnsafePointer<CChar>? {
-        guard let string, let copy = strdup(string) else { return nil }
-        strings.append(copy)
-        return UnsafePointer(copy)
-    }
-
-    override func tearDown() async throws {
-        try await super.tearDown()
-        for string in strings { free(string) }
-        strings = []
-    }
-
     func testRequestOptionsOutOfRange() {
         let cases: [(String, Int, (inout imgdl_request) -> Void)] = [
             ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 12 }),

@@ -1,4 +1,5 @@
 import CImgdl
+import Glibc
 import Origin
 import TestPictures
 import XCTest
@@ -8,6 +9,7 @@ import XCTest
 class DownloaderTestCase: XCTestCase {
     var origin: Origin!
     var downloader: OpaquePointer!
+    private var texts: [UnsafeMutablePointer<CChar>] = []
 
     override func setUp() async throws {
         continueAfterFailure = false
@@ -19,6 +21,15 @@ class DownloaderTestCase: XCTestCase {
     override func tearDown() async throws {
         _ = imgdl_downloader_destroy(downloader)
         origin.stop()
+        for text in texts { free(text) }
+        texts = []
+    }
+
+    /// For a struct of C, for as long as the test runs.
+    func text(_ string: String?) -> UnsafePointer<CChar>? {
+        guard let string, let copy = strdup(string) else { return nil }
+        texts.append(copy)
+        return UnsafePointer(copy)
     }
 
     func makeDownloader(_ configure: (inout imgdl_config) -> Void = { _ in }) -> OpaquePointer? {
