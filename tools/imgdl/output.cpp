@@ -33,8 +33,8 @@ void write_all(int descriptor, imgdl::Bytes bytes, const std::string &name)
 
 static std::string resolved(const std::string &path)
 {
-    char whole[PATH_MAX];
-    return realpath(path.c_str(), whole) ? whole : path;
+    char target[PATH_MAX];
+    return realpath(path.c_str(), target) ? target : path;
 }
 
 // What reads the file later goes by its name.
@@ -200,9 +200,9 @@ bool Output::has(const std::optional<SavedFile> &saved) const
         if (fstat(descriptor_, &folder) != 0 || fstatat(descriptor_, saved->name.c_str(), &status, 0) != 0)
             return false;
     } else {
-        const std::string whole = resolved(path_);
-        if (safe_name(whole.substr(whole.rfind('/') + 1)) != saved->name || stat(whole.c_str(), &status) != 0 ||
-            stat(folder_of(whole).c_str(), &folder) != 0)
+        const std::string target = resolved(path_);
+        if (safe_name(target.substr(target.rfind('/') + 1)) != saved->name || stat(target.c_str(), &status) != 0 ||
+            stat(folder_of(target).c_str(), &folder) != 0)
             return false;
     }
     if (!S_ISREG(status.st_mode))
@@ -215,7 +215,7 @@ bool Output::has(const std::optional<SavedFile> &saved) const
 // A link that leads to a file stays one.
 void Output::replace(imgdl::Bytes bytes, const BeforePlacing &before_placing)
 {
-    const std::string whole = resolved(path_), folder = folder_of(whole), name = whole.substr(whole.rfind('/') + 1);
+    const std::string target = resolved(path_), folder = folder_of(target), name = target.substr(target.rfind('/') + 1);
     spare_.give();
     const Folder opened(folder);
     {

@@ -56,8 +56,8 @@ void Session::on_terminal(Download &download, const imgdl::Event &event)
         std::string class_name = imgdl_error_name(event.code());
         if (event.code() == IMGDL_ERROR_INVALID_STATUS)
             class_name += " " + std::to_string(event.http_status());
-        const bool is_whole = event.expected() >= 0 && event.received() == event.expected();
-        fail(download, class_name, kind_of(event.code(), is_whole), in_terms_of_options(std::string(event.message())));
+        const bool has_body = event.expected() >= 0 && event.received() == event.expected();
+        fail(download, class_name, kind_of(event.code(), has_body), in_terms_of_options(std::string(event.message())));
     }
     end(download);
 }

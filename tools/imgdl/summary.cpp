@@ -5,7 +5,7 @@
 
 #include "text.hpp"
 
-ExitCode kind_of(imgdl_status code, bool is_whole)
+ExitCode kind_of(imgdl_status code, bool has_body)
 {
     switch (code) {
     case IMGDL_ERROR_INVALID_STATUS:
@@ -22,7 +22,7 @@ ExitCode kind_of(imgdl_status code, bool is_whole)
     case IMGDL_ERROR_FLOOD:
         return ExitCode::network;
     case IMGDL_ERROR_TRUNCATED:
-        return is_whole ? ExitCode::picture : ExitCode::network;
+        return has_body ? ExitCode::picture : ExitCode::network;
     case IMGDL_ERROR_OUT_OF_MEMORY:
         return ExitCode::machine;
     default:

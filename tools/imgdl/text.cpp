@@ -91,13 +91,13 @@ std::string shown_nonsense(std::string_view text)
     return shown.empty() && !text.empty() ? "…" : shown;
 }
 
-std::string shown_address(std::string_view url, bool is_whole)
+std::string shown_address(std::string_view url, bool is_full)
 {
     if (authority_of(url) == url.npos) // data: URLs and the like are their own content
         return shown_nonsense(url);
     const std::string bare = address_without_user(url.substr(0, url.find('#')));
     const std::size_t question = bare.find('?');
-    if (is_whole || question == bare.npos)
+    if (is_full || question == bare.npos)
         return printable(bare);
     std::string_view query = std::string_view(bare).substr(question + 1);
     std::string shown(bare, 0, question);

@@ -10,9 +10,9 @@
 /// list can move the cursor, change a title, turn the direction of text around or hide in it.
 std::string printable(std::string_view text);
 
-/// An address without user, password and fragment, and, unless it is shown whole, with … for the values of its query, as in
+/// An address without user, password and fragment, and, unless it is shown in full, with … for the values of its query, as in
 /// the library's messages.
-std::string shown_address(std::string_view url, bool is_whole = false);
+std::string shown_address(std::string_view url, bool is_full = false);
 /// What is no address, as far as it can be shown: where it does not parse nobody knows where a password ends, and nothing
 /// before the last @ is shown, or after a ?.
 std::string shown_nonsense(std::string_view text);
