@@ -76,6 +76,15 @@ class ArgumentTests(ProgramTests):
         _, errors = self.run_program("-H", "Authorization hunter2", "http://127.0.0.1:1/", status=2)
         self.assertNotIn("hunter2", errors)
 
+    def test_an_address_is_told_what_it_lacks(self):
+        for address in ("example.com/a.jpg", "example.com", "localhost:8080/a.jpg", "//example.com/a.jpg", "a.jpg?of=http://a/"):
+            _, errors = self.run_program(address, status=1)
+            shown = address.partition("?")[0]
+            self.assertEqual(errors, f"imgdl: {shown}: this is no address, which begins with http:// or https://\n")
+        _, errors = self.run_program("htp://example.com/a.jpg", status=1)
+        self.assertEqual(errors, "imgdl: htp://example.com/a.jpg: the scheme “htp” is not supported here: an address begins with "
+                                 "http:// or https://\n")
+
     def test_what_the_terminal_would_obey_is_escaped_in_complaints(self):
         _, errors = self.run_program("-j", "\x1b[2J", "http://127.0.0.1:1/", status=2)
         self.assertIn("\\x1b[2J", errors)

@@ -1,3 +1,4 @@
+import json
 import resource
 import shutil
 import signal
@@ -114,6 +115,17 @@ class JournalTests(ProgramTests):
         self.assertEqual([line["result"] for line in lines], ["failed"] * 3)
         self.assertEqual([line["place"] for line in lines], ["list:1", "list:2", "list:3"])
         self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 3)
+
+    def test_what_ends_the_run_cancels_the_same_address_again(self):
+        gate = self.origin.gate()
+        self.write_list(self.urls(1, hold_head=1, gate=gate.name) * 2)
+        process = self.start("--json", "--journal", "journal", "-i", "list", "-o", "out")
+        self.assertTrue(gate.is_reached())
+        (self.folder / "out").rmdir()
+        gate.open()
+        output, _ = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 3)
+        self.assertEqual(sorted(json.loads(line)["result"] for line in output.splitlines()), ["cancelled", "failed"])
 
     def test_an_answer_that_is_an_error_is_that_of_the_same_address_again(self):
         self.write_list([self.origin.picture("alpha.png", status=404)] * 2)

@@ -138,7 +138,7 @@ void Session::fail_here(Download &download, const std::system_error &error)
 // example.org/a.jpg and localhost:8080/a.jpg, as a browser takes them.
 static bool is_without_scheme(const std::string &text)
 {
-    return text.find("://") > text.find_first_of("/?#") && text.compare(0, 5, "data:") != 0;
+    return text.find("://") >= text.find_first_of("/?#") && text.compare(0, 5, "data:") != 0;
 }
 
 // What does not parse is no address: where its password ends nobody knows.
@@ -189,21 +189,29 @@ void Session::end(Download &download)
 }
 
 // Those that have the same address. What this machine did to the first, such as a moment without descriptors, is none of
-// theirs: the next one goes for itself, and the others wait for that.
+// theirs: the next one goes for itself, and the others wait for that. Where it ended the run they are cancelled, as what runs.
 void Session::end_with(const Download &first, const std::vector<std::uint64_t> &others)
 {
-    if (first.ending == Ending::failed && first.failure == ExitCode::machine && !is_stopping_ && !others.empty()) {
+    const bool is_its_own = first.ending == Ending::failed && first.failure == ExitCode::machine;
+    if (is_its_own && !is_stopping_ && !others.empty()) {
         waiting_.emplace(first.address.url, std::vector<std::uint64_t>(others.begin() + 1, others.end()));
         return start(*downloads_.at(others.front()));
     }
     for (const std::uint64_t number : others) {
         Download &other = *downloads_.at(number);
+        other.shown = first.shown;
+        if (is_its_own) {
+            other.ending = Ending::cancelled;
+            other.class_name = imgdl_error_name(IMGDL_ERROR_CANCELLED);
+            other.message = other.shown + ": " + imgdl_error_message(IMGDL_ERROR_CANCELLED);
+            end(other);
+            continue;
+        }
         other.ending = first.ending == Ending::done ? Ending::skipped : first.ending;
         other.failure = first.failure;
         other.class_name = first.class_name;
         other.message = first.message;
         other.http_status = first.http_status;
-        other.shown = first.shown;
         end(other);
     }
 }
