@@ -214,10 +214,14 @@ imgdl.decode(data, into=memory)
 print(memory == expected)
 """
         data = png(64, 64, [[index % 251 for index in range(256)]] * 64)
-        for _ in range(3):
-            command = [sys.executable, "-c", program, data.hex()]
-            process = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-            self.assertEqual((process.returncode, process.stderr, process.stdout), (0, "", "True\n"))
+        command = [sys.executable, "-c", program, data.hex()]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        processes = [subprocess.Popen(command, text=True, **pipes) for _ in range(3)]
+        for process in processes:
+            self.addCleanup(process.kill)
+        for process in processes:
+            output, errors = process.communicate(timeout=PATIENCE)
+            self.assertEqual((process.returncode, errors, output), (0, "", "True\n"))
 
 
 if __name__ == "__main__":
