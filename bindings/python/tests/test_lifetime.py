@@ -244,13 +244,16 @@ class LifetimeTests(OriginTests):
     # Processes
 
     def python(self, program, *arguments, **options):
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-W", "error", "-c", program, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             **options,
         )
+        # Of several side by side one may fail before the others were looked at.
+        self.addCleanup(process.kill)
+        return process
 
     def assertEnds(self, process, returncode, stdout="", stderr=""):
         try:
@@ -303,8 +306,7 @@ downloader.download("app://x")
 asked.wait()
 """
         url, stalled = self.origin.picture("palette.png"), self.origin.picture("opaque.png", first_byte="never") + "&n="
-        for _ in range(5):
-            process = self.python(program, url, stalled)
+        for process in [self.python(program, url, stalled) for _ in range(5)]:
             output, errors = process.communicate(timeout=PATIENCE)
             self.assertEqual((process.returncode, errors), (0, ""), output)
 
@@ -323,8 +325,8 @@ def use():
     shared.download(url, hooks=imgdl.Hooks(modify_request=lambda request, next: None))
 use()
 """
-        for _ in range(10):
-            self.assertEnds(self.python(program, self.origin.picture("palette.png")), 0)
+        for process in [self.python(program, self.origin.picture("palette.png")) for _ in range(10)]:
+            self.assertEnds(process, 0)
 
     def test_fork_with_hooks_and_codecs(self):
         program = """
@@ -535,9 +537,11 @@ downloader.enter_background()
 while downloader.stats().memory < 1 << 20:
     time.sleep(0.001)
 """
-        for kind, python in (("thread", ""), ("pool", ""), ("loop", ""), ("thread", "old"), ("loop", "old")):
+        kinds = ("thread", ""), ("pool", ""), ("loop", ""), ("thread", "old"), ("loop", "old")
+        # Side by side: each waits for a second.
+        for (kind, python), process in [(each, self.python(program, *each)) for each in kinds]:
             with self.subTest(kind, python=python):
-                self.assertEnds(self.python(program, kind, python), 0, "IMGDL_ERROR_SHUT_DOWN\n")
+                self.assertEnds(process, 0, "IMGDL_ERROR_SHUT_DOWN\n")
 
     def test_what_is_left_open_does_not_hold_the_end_up(self):
         program = """
@@ -627,9 +631,9 @@ print(status)
 buffered.close()
 """
         url = self.origin.picture("palette.png")
-        for place in ("started", "raises", "exits", "done", "batch", "hook", "observer", "start", "cancel", "coder"):
+        places = "started", "raises", "exits", "done", "batch", "hook", "observer", "start", "cancel", "coder"
+        for place, process in [(place, self.python(program, url, place)) for place in places]:
             with self.subTest(place):
-                process = self.python(program, url, place)
                 shown = "ValueError: on purpose" if place == "raises" else ""
                 self.assertEnds(process, 0, f"[{7 if place == 'exits' else 0}]\n", shown)
 
