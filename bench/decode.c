@@ -160,12 +160,13 @@ static void measure(const struct picture *picture, int rounds)
     double shown = median(ratios[SHOWN], rounds), allowed = picture->allowed + picture->for_each_partial * partials;
     printf("| %-16s | %8.1f | %5.2f | %5.2f | %5.2f | %8d | %6.2f | ", picture->name, median(times[BY_HAND], rounds),
            median(ratios[WHOLE], rounds), median(ratios[FED], rounds), shown, partials, median(small, rounds));
-    if (picture->allowed > 0)
+    if (picture->allowed > 0) {
         printf("%7.2f |%s\n", allowed, shown > allowed ? " too much" : "");
-    if (picture->allowed > 0 && shown > allowed)
-        is_too_much = 1;
-    else
+        if (shown > allowed)
+            is_too_much = 1;
+    } else {
         printf("%7s |\n", "-");
+    }
     fflush(stdout);
     free(bytes.data);
 }

@@ -328,13 +328,14 @@ IMGDL_API uint32_t imgdl_image_orientation(const imgdl_image *image);
 /** 1 if the picture is whole; 0 if it is a partial or a salvaged one. Since 1.0. */
 IMGDL_API int32_t imgdl_image_is_complete(const imgdl_image *image);
 
-/* What is to be said of a picture besides. */
+/* What a file has that others of its format have not, and its pixels do not show; of a frame: its file. */
 typedef uint32_t imgdl_picture_notes;
 enum {
-    /* Every pixel and every frame is there, but what marks the end of the file is missing or damaged: JPEG's EOI, PNG's last
-     * checksums or IEND, GIF's trailer. Only where nothing was cut on the way: of a body whose length is known, of a scheme of
-     * yours, in memory. A body over HTTP/1 with neither Content-Length nor chunks that ends so is TRUNCATED. docs/errors.md
-     * says what else is. Or a GIF has zeros between its blocks, wherever it came from. */
+    /* Every pixel and every frame is there, but what marks the end of the file is not: JPEG's EOI is missing, PNG's IEND is
+     * missing or damaged, or the file ends within the checksums ahead of it, GIF's trailer is missing. (Of an APNG's frames
+     * that were not asked for no more is known than that they have begun.) Only where nothing was cut on the way: of a body
+     * whose length is known, of a scheme of yours, in memory. A body over HTTP/1 with neither Content-Length nor chunks that
+     * ends so is TRUNCATED. docs/errors.md says what else is. Or a GIF has zeros between its blocks, wherever it came from. */
     IMGDL_IMAGE_INCOMPLETE_END = 1u << 0
 };
 

@@ -1087,7 +1087,7 @@ struct BatchOptions {
 class Batch {
   public:
     Batch() noexcept = default;
-    /// One of imgdl.h; wait() is for those of prefetch().
+    /// One of imgdl.h, of which only its own progress tells when it has ended.
     explicit Batch(imgdl_batch *owned) noexcept : raw_(owned) {}
     Batch(Batch &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)), end_(std::move(other.end_)) {}
     Batch &operator=(Batch &&other) noexcept
@@ -1114,14 +1114,14 @@ class Batch {
         end_.reset();
     }
     /// Waits until the last progress has been told and its function is destroyed: not inside it, and not on the thread whose
-    /// executor tells it. An empty one has ended.
+    /// executor tells it. An empty one has ended. Throws IMGDL_ERROR_INVALID_OPERATION for one that prefetch() has not made.
     void wait() const
     {
-        if (end_)
+        if (is_known())
             end_->wait();
     }
     /// The same for some time; false when it was over before the batch.
-    bool wait_for(milliseconds time) const { return !end_ || end_->wait_for(time); }
+    bool wait_for(milliseconds time) const { return !is_known() || end_->wait_for(time); }
     void set_paused(bool paused) { detail::check(imgdl_batch_set_paused(raw_, paused)); }
     void set_priority(imgdl_priority priority) { detail::check(imgdl_batch_set_priority(raw_, priority)); }
     imgdl_batch_progress progress() const
@@ -1133,6 +1133,13 @@ class Batch {
     }
 
   private:
+    // False for an empty one.
+    bool is_known() const
+    {
+        if (raw_ && !end_)
+            throw Error(IMGDL_ERROR_INVALID_OPERATION, "only a batch of Downloader::prefetch can be waited for");
+        return raw_ != nullptr;
+    }
     void reset() noexcept
     {
         if (!raw_)

@@ -76,7 +76,10 @@ final class PNGDecoder: FormatDecoder {
             let hasAllRows =
                 isInterlaced ? pass > 7 || pass == 7 && rows >= found.height / 2 : rows >= found.height
             guard !hasAllRows else {
-                throw Failure(.truncated, "the PNG ends behind its last row: its end (IEND) is missing")
+                let what =
+                    codec_png_is_whole(session) != 0
+                    ? "its end (IEND) is missing" : "the compressed data of its pixels do not end as they must"
+                throw Failure(.truncated, "the PNG ends behind its last row: \(what)")
             }
             let part = isInterlaced ? "\(rows) rows of pass \(pass) of 7" : "\(rows) of \(found.height) rows"
             throw Failure(.truncated, "the PNG ends after \(part)")

@@ -7,8 +7,8 @@ final class RowScaler {
     let session: OpaquePointer
     private let layout: CanvasLayout
 
-    /// `layout` is that of the result; `width` and `height`, those of the picture, must not be smaller. Rows that come have so
-    /// many pixels less as `reduction` says, rounded up: where it does not divide the size, the last of them stands for less of
+    /// `layout` is that of the result; `width` and `height`, those of the picture, must not be smaller. Rows that come have
+    /// `reduction` times fewer pixels than the picture, rounded up: where it does not divide the size, the last of them stands for less of
     /// the picture than the others. `from` and `format` say what their alpha is and what it becomes. `hasWords`: rows and
     /// canvas are of 16 bits a channel, and nothing has reduced them.
     init(

@@ -227,12 +227,10 @@ final class WebPDecoder: FormatDecoder {
     private func libwebpScales(_ features: WebPBitstreamFeatures, _ layout: CanvasLayout) -> Bool {
         if container.isLossless { return true }
         let (width, height) = (Int(features.width), Int(features.height))
-        guard features.has_alpha == 0, width * height > Self.smallPixels else { return false }
+        guard features.has_alpha == 0, width * height > CODEC_SMALL_PIXELS else { return false }
         func isExact(_ side: Int, _ shown: Int) -> Bool { side % 2 == 0 ? 5 * shown <= 3 * side : 10 * shown <= side }
         return isExact(width, layout.storedWidth) && isExact(height, layout.storedHeight)
     }
-
-    private static var smallPixels: Int { 512 * 512 }
 
     private func openedStill(_ features: WebPBitstreamFeatures) throws(Failure) -> WebPStill {
         if let still { return still }

@@ -22,6 +22,9 @@ final class CurlMulti {
     private var usedSockets: [UInt64: Int32] = [:]
     /// The others, in the order in which they were opened. Those of HTTP/2 are among them.
     private var unusedSockets: [Int32] = []
+    /// Sockets of connections that are being made, with the easy handles that they are for: none that was removed, and none
+    /// that has got its connection.
+    private(set) var openings: [(socket: Int32, easy: UnsafeMutableRawPointer)] = []
     /// Easy handles whose connection to one address has failed in this turn of curl's.
     private var refused: [UnsafeMutableRawPointer] = []
     private var isActing = false
@@ -36,8 +39,6 @@ final class CurlMulti {
     private struct Socket {
         /// Its connection's name, once that has been used.
         var connection: UInt64?
-        /// The easy handle that it was opened for.
-        var opener: UnsafeMutableRawPointer?
     }
 
     struct Flood {
@@ -99,6 +100,12 @@ final class CurlMulti {
     func remove(_ handle: EasyHandle) {
         noteUse()
         curl_multi_remove_handle(multi, handle.easy)
+        noteConnected(handle)
+    }
+
+    /// It needs no other address of its server: it has a connection, or is over.
+    func noteConnected(_ handle: EasyHandle) {
+        if !openings.isEmpty { openings.removeAll { $0.easy == handle.easy } }
     }
 
     func timeReached() { act(CURL_SOCKET_TIMEOUT, 0) }
@@ -129,7 +136,8 @@ final class CurlMulti {
     func noteSocket(_ socket: curl_socket_t, for opener: UnsafeMutableRawPointer?) -> curl_socket_t {
         guard socket != CURL_SOCKET_BAD else { return socket }
         while sockets.count <= Int(socket) { sockets.append(nil) }
-        sockets[Int(socket)] = Socket(opener: opener)
+        sockets[Int(socket)] = Socket()
+        if let opener { openings.append((socket, opener)) }
         unusedSockets.append(socket)
         users.open(socket)
         watch.opened(socket)
@@ -165,7 +173,10 @@ final class CurlMulti {
                 usedSockets[connection] = nil
             } else if let place = unusedSockets.lastIndex(of: socket) {
                 unusedSockets.remove(at: place)
-                if isActing, let opener = sockets[Int(socket)]?.opener { refused.append(opener) }
+            }
+            if let place = openings.firstIndex(where: { $0.socket == socket }) {
+                let easy = openings.remove(at: place).easy
+                if isActing { refused.append(easy) }
             }
             sockets[Int(socket)] = nil
         }

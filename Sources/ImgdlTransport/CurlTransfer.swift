@@ -442,6 +442,7 @@ final class CurlTransfer: LingeringStream {
 
     /// Where it has made the connection itself.
     private func noteConnection() {
+        if let handle { lane?.multi.noteConnected(handle) }
         let isInTLS = isTunnelled && proxy?.isSecure == true
         if let connection = handle?.takeConnection(port: request.url.port, isInTLS: isInTLS) {
             lane?.multi.secureConnections.note(connection, connectionName)
@@ -601,8 +602,8 @@ final class CurlTransfer: LingeringStream {
             return false
         }
         isChunked =
-            head.httpVersion == 11 && head.contentLength == nil
-            && head.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "identity") } == true
+            head.httpVersion == 11 && head.contentLength == nil && head.first(named: "Transfer-Encoding") != nil
+            && ResponseHeadParser.isChunked(head.fields)
         if head.httpVersion < 20, head.contentLength == nil, !isChunked, !head.isEncoded { head.bodyEnd = .closing }
         codings = head.isEncoded ? ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init) : []
         decoder = nil

@@ -91,7 +91,15 @@ struct ResponseHeadParser {
         let contentLength = hasTransferCoding ? nil : try contentLength(section)
         var head = ResponseHead(
             status: status, httpVersion: version, section: section, contentLength: contentLength, isEncoded: false)
-        if hasTransferCoding { try checkTransferCodings(head.fields) }
+        if hasTransferCoding {
+            try checkTransferCodings(head.fields)
+            guard Self.isChunked(head.fields) || !section.contains("Content-Length") else {
+                throw Failure(
+                    .protocolError,
+                    "the response has a Content-Length and a Transfer-Encoding without “chunked”: where it ends cannot be told",
+                    status: status)
+            }
+        }
         if (300...399).contains(status) { try checkLocation(section) }
         if hasContentCoding {
             let codings = Self.contentCodings(head.fields)
@@ -223,6 +231,11 @@ struct ResponseHeadParser {
             }
         }
         return length
+    }
+
+    /// Whether its last chunk tells where the body ends. Without a Transfer-Encoding a look at the fields is all that it costs.
+    static func isChunked(_ fields: [HeaderField]) -> Bool {
+        codings(fields, "Transfer-Encoding").last.map { equalIgnoringCase($0, "chunked") } == true
     }
 
     /// In the order in which they were applied; "identity" is none.

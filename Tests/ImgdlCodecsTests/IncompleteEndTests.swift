@@ -165,7 +165,7 @@ final class IncompleteEndTests: XCTestCase {
     }
 
     /// The last frame has to be whole, and those that were announced have to be there.
-    func testFramesThatAreMissing() {
+    func testFramesThatAreMissing() throws {
         var gif = GIFFile(width: 2, height: 1)
         gif.addFrame(width: 2, height: 1, [1, 2])
         gif.addControl(delay: 5)
@@ -189,6 +189,13 @@ final class IncompleteEndTests: XCTestCase {
             let shown = decode(second.bytes, options, end: .whole)
             XCTAssertEqual(shown.header?.frameCount, 2)
             XCTAssert(shown.hasIncompleteEnd)
+            let decoder = BuiltInCodec().makeDecoder(options)
+            try feed(decoder, second.bytes, pieces: second.bytes.count)
+            let image = try decoder.finish(.whole)
+            XCTAssertEqual(image.frames.count, all ? 2 : 1)
+            for frame in image.frames.indices {
+                XCTAssertEqual(image.frame(frame)?.hasIncompleteEnd, true, "a frame is of that file")
+            }
         }
     }
 

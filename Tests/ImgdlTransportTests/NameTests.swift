@@ -1,5 +1,6 @@
 import ImgdlCore
 import Origin
+import OriginHTTP2
 import XCTest
 
 @testable import ImgdlTransport
@@ -95,6 +96,30 @@ final class NameTests: TransportTestCase {
         let id = try self.start(named("dead.example"))
         XCTAssertEqual(record(of: id).failure?.code, .connectFailed)
         XCTAssertLessThan(loop.now.nanoseconds - start.nanoseconds, 3_000_000_000)
+    }
+
+    /// A connection that is made is nobody's to go on from when it closes: whoever it was opened for may be gone by then, and
+    /// curl's handle of another's.
+    func testWhoHasAConnectionNeedsNoOtherAddress() throws {
+        let secure = try HTTP2Origin(security: .tls)
+        defer { secure.stop() }
+        secure.route("/a") { try $0.respond(200, body: Array("b".utf8)) }
+        try makeTransport(
+            TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""), resolver: ScriptedResolver())
+        let multi = transport.lanes.common.multi
+        var most = 0
+        for url in [secure.url("/a"), origin.url("/a")] {
+            let id = try start(url)
+            run(until: recorder[id].hasEnded || !multi.openings.isEmpty)
+            most += multi.openings.count
+            XCTAssertNil(record(of: id).failure)
+            XCTAssertEqual(multi.openings.count, 0, url)
+            XCTAssertFalse(multi.openSockets.isEmpty, "it is kept")
+        }
+        XCTAssertEqual(most, 2, "each was noted while it was made")
+        let cancelled = try start("http://127.0.0.1:1/")
+        transport.cancel(cancelled)
+        XCTAssertEqual(multi.openings.count, 0, "cancelled")
     }
 
     /// The proxy's name is looked up as any other, so that one that is never answered holds up nobody; the server's is the

@@ -147,6 +147,13 @@ final class ResponseHeadParserTests: XCTestCase {
             (["Content-Length: 9223372036854775807"], .max, true),
             (["Content-Length: 9223372036854775808"], nil, false),
             (["Content-Length: 5", "Transfer-Encoding: chunked"], nil, true),
+            (["Content-Length: 5", "Transfer-Encoding: identity, chunked"], nil, true),
+            (["Content-Length: 5", "Transfer-Encoding:"], nil, false),
+            (["Transfer-Encoding: ,", "Content-Length: 5"], nil, false),
+            (["Content-Length: 5", "Transfer-Encoding: identity"], nil, false),
+            (["Content-Length: 5", "Transfer-Encoding: identity, identity"], nil, false),
+            (["Content-Length: 5", "Transfer-Encoding: chunked", "Transfer-Encoding: identity"], nil, false),
+            (["Transfer-Encoding: identity"], nil, true), (["Transfer-Encoding:"], nil, true),
         ]
         for (fields, length, isValid) in table {
             let (_, head) = parse(["HTTP/1.1 200 OK"] + fields + [""])

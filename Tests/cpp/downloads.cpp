@@ -281,6 +281,10 @@ TEST("a batch without options, with progress and without")
     CHECK(finished == 2);
     downloader.prefetch(requests, count, [&](std::size_t, const imgdl::Event &event) { endings += event.is_terminal(); }).wait();
     CHECK(endings == 2);
+    CHECK(imgdl_batch_retain(silent.raw()) == silent.raw());
+    const imgdl::Batch own(silent.raw());
+    CHECK(harness::thrown_by([&] { own.wait(); }).code() == IMGDL_ERROR_INVALID_OPERATION);
+    CHECK(harness::thrown_by([&] { (void)own.wait_for(imgdl::milliseconds(1)); }).code() == IMGDL_ERROR_INVALID_OPERATION);
 }
 
 TEST("a batch that goes cancels what it has; one with a bad request is refused as a whole")

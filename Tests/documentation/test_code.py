@@ -38,7 +38,7 @@ FAILURES = {
 # What an example says then, on one of its outputs, however it ends: the name of the error, or its words. One of them is
 # about another refusal, and a batch counts.
 SAYS = {
-    "refused": "two belong|INVALID_URL|INVALID_HEADER|failed: [1-9]",
+    "refused": "two belong|is no address|INVALID_URL|INVALID_HEADER|failed: [1-9]",
     "missing": "404|INVALID_STATUS|INVALID_HEADER|failed: [1-9]",
     "cut": "TRUNCATED|remaining to read|bytes missing|INVALID_HEADER|failed: [1-9]",
 }

@@ -11,7 +11,7 @@ enum { STRIP_ROWS = 16, STRIP_PIXELS_BY_PROFILE = 1 << 16 };
 /* libjpeg takes averages in its transform, but before values are bounded and inks multiplied, and an edge of what is put out
  * lies within one of its pixels: so many halves of a pixel have to be left for each side of one that is put out. In small
  * pictures, which have more detail in a pixel and cost little, some more. */
-enum { HALVES_LEFT = 4, HALVES_LEFT_OF_SMALL = 7, SMALL_PIXELS = 512 * 512, MOST_REDUCTION = DCTSIZE };
+enum { HALVES_LEFT = 4, HALVES_LEFT_OF_SMALL = 7, MOST_REDUCTION = DCTSIZE };
 
 static int has_inks(const struct jpeg_decompress_struct *jpeg)
 {
@@ -78,7 +78,7 @@ static void note_scan(codec_jpeg *session)
 static int is_fine_enough(const struct jpeg_decompress_struct *jpeg, size_t to_width, size_t to_height)
 {
     size_t width = 2 * (size_t)jpeg->image_width, height = 2 * (size_t)jpeg->image_height;
-    size_t halves = width * height > 4 * SMALL_PIXELS ? HALVES_LEFT : HALVES_LEFT_OF_SMALL;
+    size_t halves = width * height > 4 * CODEC_SMALL_PIXELS ? HALVES_LEFT : HALVES_LEFT_OF_SMALL;
     for (int i = 0; i < jpeg->num_components; i++) {
         const jpeg_component_info *component = &jpeg->comp_info[i];
 #if JPEG_LIB_VERSION >= 70

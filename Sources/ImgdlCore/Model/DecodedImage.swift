@@ -106,6 +106,7 @@ extension DecodedImage {
         let whole = PixelRectangle(x: 0, y: 0, width: pixels.width, height: pixels.height)
         var frame = DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
         frame.colour = colour
+        frame.hasIncompleteEnd = hasIncompleteEnd
         return frame
     }
 }

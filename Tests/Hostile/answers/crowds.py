@@ -1,5 +1,6 @@
 """Many servers that send bodies as fast as they can, in as many pieces as they can: what they send brings something, so
-nobody ends them, and others hear as if they were not there."""
+most of them are let go on, and others hear as if they were not there. Where frames of a byte cost more than they bring, all of
+them may be ended as floods."""
 from answer import FLOOD, HTTP1, frames, raw
 from wire import DATA, frame, head, header_frames, literal
 

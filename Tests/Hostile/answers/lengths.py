@@ -89,6 +89,9 @@ for name, value in {
     raw(f"transfer-{name}", head(("Transfer-Encoding", value)) + CHUNKED, "PROTOCOL")
 raw("transfer-identity", head(("Transfer-Encoding", "identity")) + PICTURE, "OK", width=3)
 raw("transfer-empty", head(("Transfer-Encoding", "")) + PICTURE, ("OK", "PROTOCOL"))
+for name, value in {"empty": "", "comma": ",", "identity": "identity", "identity-twice": "identity, identity"}.items():
+    raw(f"transfer-{name}-and-length", head(("Content-Length", 2 * LENGTH), ("Transfer-Encoding", value)) + PICTURE, "PROTOCOL")
+    raw(f"transfer-{name}-without-end", head(("Transfer-Encoding", value)) + PICTURE[:-12], "TRUNCATED")
 raw("transfer-upper-case", head(("Transfer-Encoding", "CHUNKED")) + CHUNKED, "OK", width=3)
 raw("transfer-chunked-twice", head(("Transfer-Encoding", "chunked, chunked")) + CHUNKED, ("PROTOCOL", "OK"))
 raw("transfer-chunked-in-two-fields", head(("Transfer-Encoding", "chunked"),

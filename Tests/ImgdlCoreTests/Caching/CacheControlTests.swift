@@ -86,9 +86,21 @@ final class CacheControlTests: XCTestCase {
         var control = CacheControl()
         control.add("x=\"a, no-store, private")
         XCTAssertTrue(control.noStore && control.isPrivate)
-        control = CacheControl()
-        control.add("public")
-        control.add("x=\"a")
-        XCTAssertTrue(control.isForAll, "another field is another line")
+        for values in [
+            ["max-age=9, x=\"a", "public", "b\""], ["max-age=9, x=\"a", "public"], ["public", "max-age=9, x=\"a"],
+        ] {
+            control = CacheControl()
+            for value in values { control.add(value) }
+            XCTAssertFalse(control.isForAll, "\(values) are one list")
+        }
+    }
+
+    /// It has none.
+    func testPublicWithAnArgument() {
+        for value in ["public;x", "public=1", "public=\"x\"", "public x"] {
+            var control = CacheControl()
+            control.add(value)
+            XCTAssertFalse(control.isForAll, value)
+        }
     }
 }

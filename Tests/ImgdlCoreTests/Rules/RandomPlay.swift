@@ -934,9 +934,12 @@ struct RandomPlay: ~Copyable {
         if hasHeader { witness.transfers[id]!.headers.insert(variant) }
         downloads.hasFreeWorker = !random.oneIn(3)
         let demand = random.oneIn(4) ? Int64.random(in: 0...500, using: &random) : 0
+        let beside: Int64 = random.oneIn(4) ? 70 : 0
+        let most = witness.transfers[id]!.demands[variant] ?? (0, 0)
+        witness.transfers[id]!.demands[variant] = (max(most.canvases, demand), max(most.beside, beside))
         downloads.decodeStepped(
-            id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, demand: demand,
-            beside: random.oneIn(4) ? 70 : 0, witness.now)
+            id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, demand: demand, beside: beside,
+            witness.now)
         try settle(
             "\(name(id)) variant \(variant) \(step): \(verdict), header \(hasHeader), partial \(hasPartial), "
                 + "\(demand) bytes")

@@ -111,6 +111,8 @@ struct Witness {
         /// The clock that runs: of the hop, of the drain, or since the last byte.
         var since = Instant(nanoseconds: 0)
         var stepsInFlight: [Int: DecodeStep] = [:]
+        /// What its decoders have said at most: bytes of canvases, and beside them.
+        var demands: [Int: (canvases: Int64, beside: Int64)] = [:]
         /// Of these steps, those that had no thread.
         var refused: Set<Int> = []
         /// It, or a decoder of it, had no thread.
@@ -342,6 +344,10 @@ struct Witness {
         case .reserveMore(let id, let variant, let bytes):
             try live(id)
             try require(bytes > 0, "nothing more is counted")
+            let before = charges.filter { $0.transfer == id && $0.variant == variant && !$0.isAbandoned }.map(\.bytes)
+            let demand = transfers[id]!.demands[variant] ?? (0, 0)
+            try require(
+                before.reduce(bytes, +) <= max(before.first ?? 0, demand.canvases) + demand.beside, "counted twice")
             charges.append(Charge(transfer: id, variant: variant, bytes: bytes))
         case .stop(let id):
             try live(id)

@@ -111,6 +111,9 @@ void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count
 enum codec_alpha { CODEC_ALPHA_OPAQUE, CODEC_ALPHA_STRAIGHT, CODEC_ALPHA_PREMULTIPLIED };
 typedef enum codec_alpha codec_alpha;
 
+/* A picture of no more pixels leaves more of its way to the exact filter: a pixel of it has more detail, and costs little. */
+enum { CODEC_SMALL_PIXELS = 512 * 512 };
+
 /* What a picture is, and what it becomes: neither side grows. */
 struct codec_scaling {
     size_t in_width, in_height, out_width, out_height;
@@ -121,8 +124,8 @@ struct codec_scaling {
 typedef struct codec_scaling codec_scaling;
 typedef struct codec_scaler codec_scaler;
 
-/* NULL when there is no memory, and for sizes that are not smaller, or smaller than the reduction. Takes 24 bytes for each column of the input, 48 for
- * words. */
+/* NULL when there is no memory, and unless each side becomes smaller by at least the reduction. Takes 24 bytes for each column
+ * of the input, 48 for words. */
 codec_scaler *codec_scaler_create(codec_scaling scaling);
 void codec_scaler_destroy(codec_scaler *scaler);
 /* Before the first row of a pass. */

@@ -31,6 +31,8 @@ package struct CacheControl: Equatable, Sendable {
     package var onlyIfCached = false
     /// There was a field of that name.
     package var isPresent = false
+    /// A quoted string that its field does not end was met: other fields may be a part of it.
+    private var hasOpenQuote = false
 
     /// The server says that whoever trusts it alike may have the response, whoever asked for it.
     var isForAll: Bool { isPublic && !isPrivate }
@@ -47,11 +49,11 @@ package struct CacheControl: Equatable, Sendable {
     /// One more field of that name: as if they were one, joined by a comma (RFC 9110 section 5.2).
     package mutating func add(_ value: String) {
         isPresent = true
-        let wasPublic = isPublic
         var members = DirectiveReader(value)
         while let member = members.next() { add(member) }
-        // It may stand within a string that never ends: what opens a response to others must be beyond doubt.
-        if members.hasOpenQuote { isPublic = wasPublic }
+        if members.hasOpenQuote { hasOpenQuote = true }
+        // It may stand within that string, whichever field it is in: what opens a response to others must be beyond doubt.
+        if hasOpenQuote { isPublic = false }
     }
 
     private mutating func add(_ directive: Directive) {
@@ -74,7 +76,7 @@ package struct CacheControl: Equatable, Sendable {
             if names.isEmpty { noCache = true } else { noCacheFields += names }
         case "must-revalidate": mustRevalidate = true
         case "must-understand": mustUnderstand = true
-        case "public": isPublic = true
+        case "public": if directive.argument == .none { isPublic = true }
         case "private": isPrivate = true
         case "immutable": immutable = true
         case "only-if-cached": onlyIfCached = true
