@@ -88,7 +88,8 @@ extern "C" {
  *            table of functions has none: set struct_size to its sizeof. Zero means default in every field. Fields are
  *            only ever added at the end: a program compiled against an older header works with a newer library. A
  *            struct from a newer header whose unknown part is not zero is refused with IMGDL_ERROR_UNSUPPORTED_OPTION,
- *            and so is a struct_size below that of version 1.0, one that ends inside a field, and one above 4096.
+ *            and so is a struct_size below that of version 1.0, one that ends inside a field, and one above 4096. Of the
+ *            first and the last of these nothing else is read: no destructor is called.
  *            Padding that has a name (reserved) must be zero.
  *
  * Strings    are UTF-8, end with NUL, and are copied before the call returns. Strings that the library gives live as

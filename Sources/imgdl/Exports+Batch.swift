@@ -46,8 +46,10 @@ private struct RequestArray {
         }
         let raw = UnsafeRawPointer(start)
         let size = count > 0 ? Int(raw.load(as: UInt32.self)) : imgdl_request.firstSize
-        guard size >= imgdl_request.firstSize, size % MemoryLayout<imgdl_request>.alignment == 0 else {
-            throw Failure(.unsupportedOption, "requests[0]: struct_size is \(size): call imgdl_request_init first")
+        guard count == 0 || imgdl_request.hasFirstFields(start), size % MemoryLayout<imgdl_request>.alignment == 0 else {
+            throw Failure(
+                .unsupportedOption,
+                "requests[0]: struct_size is \(size): call imgdl_request_init with sizeof(imgdl_request) first")
         }
         guard !count.multipliedReportingOverflow(by: size).overflow else {
             throw Failure(.invalidArgument, "count is out of range")
@@ -90,7 +92,7 @@ public func imgdl_downloader_prefetch(
             try prefetch(try object(handle, .downloader), requests, options, batch)
         } catch {
             if let array { for index in 0..<array.count { disposeUserData(array.pointer(index)) } }
-            if let options, Int(options.pointee.struct_size) >= imgdl_batch_options.firstSize {
+            if let options, imgdl_batch_options.hasFirstFields(options) {
                 dispose(options.pointee.destructor, options.pointee.user_data)
             }
             throw error

@@ -13,7 +13,7 @@ private final class CallbackCacheEvents: @unchecked Sendable {
 
     /// nil for a struct whose fields cannot be found.
     init?(_ config: UnsafePointer<imgdl_cache_config>?) {
-        guard let config, Int(config.pointee.struct_size) >= imgdl_cache_config.firstSize else { return nil }
+        guard let config, imgdl_cache_config.hasFirstFields(config) else { return nil }
         callback = config.pointee.callback
         destructor = config.pointee.destructor
         userData = config.pointee.user_data

@@ -21,9 +21,9 @@ public func imgdl_download(
     }
 }
 
-/// A refused request's user_data has no other end. A struct too small to hold a destructor has none.
+/// A refused request's user_data has no other end.
 func disposeUserData(_ request: UnsafePointer<imgdl_request>?) {
-    guard let request, Int(UnsafeRawPointer(request).load(as: UInt32.self)) >= imgdl_request.firstSize else { return }
+    guard let request, imgdl_request.hasFirstFields(request) else { return }
     dispose(request.pointee.destructor, request.pointee.user_data)
 }
 

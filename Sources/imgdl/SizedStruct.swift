@@ -39,8 +39,16 @@ extension SizedStruct {
         return size == firstSize || size > 0 && laterEnds.contains(UInt16(size))
     }
 
+    /// Whether the fields that it came with are where they are looked for, in a struct that is refused for another reason:
+    /// its destructor runs. What nobody has initialised has none.
+    static func hasFirstFields(_ source: UnsafePointer<Self>) -> Bool {
+        (firstSize...largest).contains(Int(UnsafeRawPointer(source).load(as: UInt32.self)))
+    }
+
     private static func wrongSize(_ size: Int) -> Failure {
-        let remedy = hasInitializer ? "call \(Self.self)_init first" : "set it to sizeof(\(Self.self))"
+        let remedy =
+            hasInitializer
+            ? "call \(Self.self)_init with sizeof(\(Self.self)) first" : "set it to sizeof(\(Self.self))"
         return Failure(.unsupportedOption, "\(Self.self).struct_size is \(size): \(remedy)")
     }
 

@@ -68,7 +68,8 @@ WORDS = {
         r"the response's (header|body) cannot be read: \S", r"a line of the response's header has a carriage return",
         r"the first field of the response's header begins with a space", r"does not begin with a status line of HTTP: “",
         r"the response's Content-Length is not one number: \S", r"has two Content-Lengths that differ: “\d+” and “\d+”",
-        r"has a Transfer-Encoding that was not asked for: “", r"has two Location fields that differ",
+        r"has a Transfer-Encoding that was not asked for: “",
+        r"has a Content-Length and a Transfer-Encoding without “chunked”", r"has two Location fields that differ",
         r"the server switched protocols \(101\)", r"the server broke the rules of HTTP/2\b", r"sends? more than\b"),
     "PROXY_FAILED": (
         r"the proxy answered \d{3}\b", r"the proxy's answer to CONNECT cannot be read: \S", r"the proxy .* cannot be reached: \S"),

@@ -193,6 +193,34 @@ TEST("what a caller gives: a struct_size that ends inside a field is UNSUPPORTED
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
+TEST("what nobody has initialised is UNSUPPORTED_OPTION, and nothing in it is called: every struct that is given")
+{
+    static const struct {
+        const char *name;
+        imgdl_status (*give)(void);
+    } all[] = {
+        {"request", give_request}, {"batch request", give_batch_request}, {"request's decode", give_request_decode},
+        {"decode options", give_decode_options}, {"decoder options", give_decoder_options}, {"config", give_config},
+        {"config again", give_config_again}, {"batch options", give_batch_options}, {"hooks", give_hooks},
+        {"coder", give_coder}, {"transport", give_transport}, {"cache config", give_cache_config},
+    };
+    downloader = new_downloader();
+    url = at_origin("/pictures/tiny.png?_=garbage");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        memset(&memory, 0xA5, sizeof memory);
+        imgdl_status status = all[i].give();
+        if (status != IMGDL_ERROR_UNSUPPORTED_OPTION)
+            FAIL("%s: %d: %s", all[i].name, (int)status, imgdl_last_error());
+        check_remedy(all[i].name, imgdl_last_error());
+    }
+    /* Of several, too. */
+    memset(&memory, 0xA5, sizeof memory);
+    CHECK_CODE(imgdl_downloader_prefetch(downloader, (imgdl_request *)&memory, 3, NULL, NULL),
+               IMGDL_ERROR_UNSUPPORTED_OPTION);
+    memset(&memory, 0, sizeof memory);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
 static void on_question(const imgdl_outgoing *outgoing, imgdl_continuation *next, void *user_data)
 {
     (void)outgoing;
