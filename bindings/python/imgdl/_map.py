@@ -34,8 +34,9 @@ def results(
         while True:
             for token in _submitted(downloader, source, options, buffersize - len(pending)):
                 pending.append(token)
-                if not ordered:
-                    token.add_done_callback(finished.put)
+                # Whatever runs on this thread: it waits here.
+                if not ordered and not token._when_done(finished.put):
+                    finished.put(token)
             if not pending:
                 return
             if ordered:

@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 import contextvars
-from typing import Any, Callable, Optional
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _callbacks, _process
 from ._pump import Pump
 from ._waiting import Waiters
 from .errors import Code, error, report
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+class OnLoop:
+    """A done callback that was added where a loop runs: it is called there, as those of asyncio's own futures are."""
+
+    __slots__ = ("function", "_loop", "_context")
+
+    def __init__(self, function: Callable[[Any], object], loop: asyncio.AbstractEventLoop) -> None:
+        self.function = function
+        self._loop = loop
+        self._context = contextvars.copy_context()
+
+    def __call__(self, pending: Pending) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call_apart, self.function, pending, context=self._context)
+        except RuntimeError:
+            # The loop is closed.
+            self.function(pending)
+
+
+def call_apart(function: Callable[[Any], object], pending: Pending) -> None:
+    """What it raises is no business of who calls here, but for an interrupt."""
+    try:
+        function(pending)
+    except BaseException as exception:
+        if _callbacks.is_interrupt(exception):
+            raise
+        report(exception)
+
+
+def _running_loop() -> Optional[asyncio.AbstractEventLoop]:
+    """Of this thread; asyncio is not imported for that."""
+    events = sys.modules.get("asyncio.events")
+    return None if events is None else events._get_running_loop()  # type: ignore[no-any-return]
 
 
 class Pending(_process.OfThisProcess):
@@ -53,6 +91,23 @@ class Pending(_process.OfThisProcess):
                 return False
             self._hooks.append(hook)
         return True
+
+    def _placed(self, function: Callable[[Any], object]) -> Callable[[Any], object]:
+        """A hook that calls the function on the loop that runs here, if one does that is not the pump's own."""
+        loop = _running_loop()
+        return function if loop is None or self._pump.is_of(loop) else OnLoop(function, loop)
+
+    def _take_back(self, function: Callable[[Any], object]) -> int:
+        """How many hooks called that function, and will not; none once it is done."""
+        _process.check(self._generation)
+        with self._pump.state.lock:
+            if self.done():
+                return 0
+            before = len(self._hooks)
+            self._hooks[:] = [
+                hook for hook in self._hooks if (hook.function if isinstance(hook, OnLoop) else hook) != function
+            ]
+            return before - len(self._hooks)
 
     def _report(self, exception: BaseException) -> None:
         """What a callback raised, which C cannot carry."""

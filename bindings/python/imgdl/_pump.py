@@ -21,6 +21,8 @@ from ._waiting import Flag
 from .errors import check, report
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ._state import State
 
 
@@ -45,6 +47,10 @@ class Pump:
         self.thread: Optional[int] = None
         # What wakes the thread that waits for the executor's descriptor; it closes it, too. Guarded.
         self._waker: Optional[int] = None
+
+    def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether that loop runs the callbacks."""
+        return False
 
     @property
     def is_own_thread(self) -> bool:

@@ -32,6 +32,9 @@ class LoopPump(Pump):
         super().open()
         self.loop.add_reader(self.descriptor, self._on_readable)
 
+    def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
+        return self.loop is loop
+
     @property
     def is_own_thread(self) -> bool:
         if asyncio._get_running_loop() is self.loop:
@@ -143,7 +146,7 @@ async def end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
 def call_on(loop: asyncio.AbstractEventLoop, pending: Pending, function: Callable[[], None]) -> None:
     """On the loop: at once where this is one of its callbacks."""
     pump = pending._pump
-    if isinstance(pump, LoopPump) and pump.loop is loop and pump.is_own_thread:
+    if pump.is_of(loop) and pump.is_own_thread:
         function()
         return
     try:

@@ -14,12 +14,12 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from . import _callbacks, _native, _options, _process
-from ._pending import Pending
+from ._pending import Pending, call_apart
 from ._pump import Pump
 from ._reference import TokenReference, retain_data, retain_image, retain_token
 from ._waiting import surely
 from .body import Body
-from .errors import Code, Error, check, error, report
+from .errors import Code, Error, check, error
 from .image import Image, info_from
 from .metrics import Metrics, RawMetrics, metrics_from, raw_metrics
 from .response import Response, response_from, text
@@ -180,16 +180,16 @@ class Token(Pending, Generic[Result]):
             self._priority = value
 
     def add_done_callback(self, function: Callable[[Token[Result]], object]) -> None:
-        """Calls function(token) at the end, where the other callbacks of this download run; at once if it is done.
+        """Calls function(token) at the end: where an event loop of asyncio runs on this thread, on that; otherwise, and
+        where that loop is closed by then, where the other callbacks of this download run. At once if it is done.
         What it raises goes to sys.unraisablehook, but for an interrupt of the main thread, as by Ctrl-C."""
         _options.check_callable(function, "a done callback")
-        if not self._when_done(function):
-            try:
-                function(self)
-            except BaseException as exception:
-                if _callbacks.is_interrupt(exception):
-                    raise
-                report(exception)
+        if not self._when_done(self._placed(function)):
+            call_apart(function, self)
+
+    def remove_done_callback(self, function: Callable[[Token[Result]], object]) -> int:
+        """Takes back each `add_done_callback` of that function, and gives how many there were; 0 once it is done."""
+        return self._take_back(function)
 
     def __await__(self) -> Generator[Any, None, Result]:
         from . import aio
@@ -262,7 +262,8 @@ class Token(Pending, Generic[Result]):
         if kind == _TERMINAL:
             callbacks = self._callbacks
             if callbacks and kind in callbacks:
-                self._hooks.insert(0, callbacks[kind])
+                with self._pump.state.lock:
+                    self._hooks.insert(0, callbacks[kind])
             self._finish(self._outcome_of(event))
             return
         if self._handle is None:
