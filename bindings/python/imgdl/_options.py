@@ -7,7 +7,7 @@ import ctypes
 import math
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native
@@ -346,7 +346,11 @@ def decode_options(
 
 def check_keywords(given: Iterable[str], known: Callable[..., Any], name: str) -> None:
     """Raises TypeError for a keyword that `known` does not take: Python's own would name that function and not `name`."""
-    names = _keywords(known)
+    check_names(given, _keywords(known), name)
+
+
+def check_names(given: Iterable[str], names: Sequence[str], name: str) -> None:
+    """Raises TypeError for a keyword that is none of those that `name` takes."""
     for keyword in given:
         if keyword not in names:
             raise unexpected(keyword, names, name)
@@ -362,7 +366,7 @@ _GUESSES = {
 }
 
 
-def unexpected(keyword: str, names: Iterable[str], name: str) -> TypeError:
+def unexpected(keyword: str, names: Sequence[str], name: str) -> TypeError:
     """For a keyword that is none of those that `name` takes: whose it is, else the nearest of them."""
     import difflib  # only where it is needed: importing takes a while
 
@@ -372,8 +376,11 @@ def unexpected(keyword: str, names: Iterable[str], name: str) -> TypeError:
         if meant in known and meant not in names:
             hint = f"; {'it' if meant == keyword else repr(meant)} is an option of {owner}"
     if not hint:
-        near = difflib.get_close_matches(meant, list(names), 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        guesses = [guess for guess, option in _GUESSES.items() if option in names]
+        near = difflib.get_close_matches(meant, [*names, *guesses], 1)
+        if near:
+            option = near[0] if near[0] in names else _GUESSES[near[0]]
+            hint = f"; did you mean {option!r}?"
     return TypeError(f"{name} got an unexpected keyword argument {keyword!r}{hint}")
 
 
@@ -637,3 +644,9 @@ EVENTS = {
 
 DOWNLOADING = (*_keywords(_template), *_keywords(decode_options), *EVENTS, "loop")
 """The keywords of `Downloader.download`."""
+
+# Of those that name the loop themselves.
+GETTING = tuple(name for name in DOWNLOADING if name != "loop")
+WAITING = (*GETTING, "timeout")
+MAPPING = (*GETTING, "ordered", "buffersize", "progress")
+STREAMING = tuple(name for name in GETTING if name not in ("body", "on_partial"))

@@ -46,7 +46,7 @@ def call_apart(function: Callable[[Any], object], pending: Pending) -> None:
 def _running_loop() -> Optional[asyncio.AbstractEventLoop]:
     """Of this thread; asyncio is not imported for that."""
     events = sys.modules.get("asyncio.events")
-    return None if events is None else events._get_running_loop()  # type: ignore[no-any-return]
+    return None if events is None else events._get_running_loop()
 
 
 class Pending(_process.OfThisProcess):

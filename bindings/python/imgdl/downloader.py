@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Union, overload
 
 from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._observing import Observer, observe, observers, unobserve
@@ -228,6 +228,7 @@ class Downloader(_process.OfThisProcess):
         on_progress: Optional[Callable[[Batch, BatchProgress], object]] = None,
         on_done: Optional[Callable[[Token[Any]], object]] = None,
         loop: Optional[asyncio.AbstractEventLoop] = None,
+        **unknown: NoReturn,
     ) -> Batch:
         """Asks for many, few at a time, at low priority, so that others come first.
 
@@ -248,6 +249,7 @@ class Downloader(_process.OfThisProcess):
             3
             0
         """
+        _options.check_keywords(unknown, Downloader.prefetch, "prefetch()")
         for name, function in (("on_progress", on_progress), ("on_done", on_done)):
             if function is not None:
                 _options.check_callable(function, name)
@@ -336,7 +338,7 @@ class Downloader(_process.OfThisProcess):
             64
             404
         """
-        return _map.results(*self._map_arguments(requests, ordered, buffersize, progress, body, options))
+        return _map.results(*self._map_arguments("map()", requests, ordered, buffersize, progress, body, options))
 
     @overload
     def amap(
@@ -381,10 +383,13 @@ class Downloader(_process.OfThisProcess):
             >>> asyncio.run(main())
             [64, 64, 64]
         """
-        return _map.results_on_loop(*self._map_arguments(requests, ordered, buffersize, progress, body, options))
+        return _map.results_on_loop(
+            *self._map_arguments("amap()", requests, ordered, buffersize, progress, body, options)
+        )
 
     def _map_arguments(
         self,
+        name: str,
         requests: Iterable[_map.Request],
         ordered: bool,
         buffersize: Optional[int],
@@ -392,6 +397,7 @@ class Downloader(_process.OfThisProcess):
         body: bool,
         options: dict[str, Any],
     ) -> tuple[Downloader, Iterable[_map.Request], dict[str, Any], bool, int, bool]:
+        _options.check_names(options, _options.MAPPING, name)
         # Options that nothing can be done with are no business of a single request.
         _prepare("http://localhost/", body, options)
         given = _options.unsigned(buffersize, "buffersize")
@@ -428,6 +434,7 @@ class Downloader(_process.OfThisProcess):
         """
         import asyncio
 
+        _options.check_names(options, _options.GETTING, "get()")
         return await self.download(url, loop=asyncio.get_running_loop(), **options)
 
     # Settings
@@ -691,6 +698,7 @@ def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
         >>> len(imgdl.get(url, body=True).data) == len(data)
         True
     """
+    _options.check_names(options, _options.WAITING, "get()")
     token = Downloader.shared().download(url, **options)
     try:
         return token.result(timeout)

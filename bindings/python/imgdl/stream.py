@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _process
+from . import _options, _process
 from .image import Image
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Stream(_process.OfThisProcess):
         for name in ("on_partial", "body"):
             if name in options:
                 raise TypeError(f"a stream has no {name}")
+        _options.check_names(options, _options.STREAMING, "stream()")
         import asyncio
 
         self._loop = asyncio.get_running_loop()

@@ -1,5 +1,6 @@
 """What downloaders and downloads can be told, over the wire."""
 
+import asyncio
 import base64
 import os
 import socket
@@ -694,6 +695,42 @@ class ArgumentTests(OriginTests):
             for call, expected in cases:
                 with self.subTest(expected), self.assertRaisesRegex(TypeError, expected.replace("()", r"\(\)")):
                     call()
+
+    def test_unknown_keywords_name_what_was_called_and_its_own(self):
+        url = self.origin.picture("palette.png")
+
+        async def call(function, **options):
+            function = getattr(downloader, function)
+            if function.__name__ == "get":
+                await function(url, **options)
+            else:
+                async for _ in function(url if function.__name__ == "stream" else [url], **options):
+                    pass
+
+        with self.downloader() as downloader:
+            cases = (
+                (lambda: imgdl.get(url, timout=5), "get() .*'timout'; did you mean 'timeout'?"),
+                (lambda: imgdl.get(url, total_timout=5), "get() .*; did you mean 'total_timeout'?"),
+                (lambda: imgdl.get(url, loop=None), "get() .*'loop'; it is an option of download()"),
+                (lambda: downloader.map([url], orderd=False), "map() .*'orderd'; did you mean 'ordered'?"),
+                (lambda: downloader.map([url], buffer_size=3), "map() .*'buffer_size'; did you mean 'buffersize'?"),
+                (lambda: downloader.map([url], heders={}), "map() .*'heders'; did you mean 'headers'?"),
+                (lambda: downloader.map([url], timeout=5), "map() .*'timeout'; did you mean 'total_timeout'?"),
+                (lambda: downloader.map([url], max_workers=5), "map() .*; 'max_concurrent' is an option of Downloader()"),
+                (lambda: downloader.map([url], loop=None), "map() .*'loop'; it is an option of download()"),
+                (lambda: asyncio.run(call("amap", progres=True)), "amap() .*'progres'; did you mean 'progress'?"),
+                (lambda: asyncio.run(call("get", timout=5)), "get() .*'timout'; did you mean 'total_timeout'?"),
+                (lambda: asyncio.run(call("stream", partial_intervall=1)), "stream() .*; did you mean 'partial_interval'?"),
+                (lambda: downloader.prefetch([url], max_conc=3), "prefetch() .*'max_conc'; did you mean 'max_concurrent'?"),
+                (lambda: downloader.prefetch([url], workers=3), "prefetch() .*'workers'; did you mean 'max_concurrent'?"),
+                (lambda: downloader.prefetch([url], size=(1, 1)), "prefetch() .*'size'; it is an option of download()"),
+                (lambda: downloader.prefetch([(url, {"sise": (1, 1)})]), "download() .*'sise'; did you mean 'size'?"),
+            )
+            for function, expected in cases:
+                pattern = expected.replace("()", r"\(\)")
+                with self.subTest(expected), self.assertRaisesRegex(TypeError, "^" + pattern):
+                    function()
+            self.assertEqual(downloader.current_count, 0)
 
     def test_numbers_of_another_type_are_named(self):
         cases = (
