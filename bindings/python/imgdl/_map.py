@@ -6,7 +6,7 @@ import importlib
 import operator
 import queue
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from .errors import Error, InvalidArgument
@@ -18,6 +18,29 @@ if TYPE_CHECKING:
 Request = Union[str, tuple[str, Mapping[str, Any]]]
 
 
+def check_list(requests: Iterable[Request]) -> None:
+    """The characters of an address are no requests."""
+    if isinstance(requests, (str, bytes, bytearray)):
+        raise TypeError("requests must be a list of addresses, not one")
+    if not isinstance(requests, Iterable) and not hasattr(requests, "__getitem__"):
+        raise TypeError(f"requests must be a list of addresses, not {type(requests).__name__}")
+
+
+def address_and_options(request: Any, index: int) -> tuple[str, dict[str, Any]]:
+    """Raises TypeError, with the number of the request, for what is neither an address nor a pair."""
+    if isinstance(request, str):
+        return request, {}
+    if not isinstance(request, Sequence) or isinstance(request, (bytes, bytearray)) or len(request) != 2:
+        expected = "an address, or a pair of an address and its options"
+        raise TypeError(f"requests[{index}] must be {expected}, not {type(request).__name__}")
+    address, options = request
+    if not isinstance(address, str):
+        raise TypeError(f"requests[{index}] has an address that must be str, not {type(address).__name__}")
+    if not isinstance(options, Mapping):
+        raise TypeError(f"requests[{index}] has options that must be a mapping, not {type(options).__name__}")
+    return address, dict(options)
+
+
 def results(
     downloader: Downloader,
     requests: Iterable[Request],
@@ -26,7 +49,7 @@ def results(
     buffersize: int,
     shows_progress: bool,
 ) -> Generator[Token[Any], None, None]:
-    source = iter(requests)
+    source = enumerate(requests)
     pending: deque[Token[Any]] = deque()
     finished: queue.SimpleQueue[Token[Any]] = queue.SimpleQueue()
     bar = _Bar(requests) if shows_progress else None
@@ -69,7 +92,7 @@ async def results_on_loop(
 
     loop = asyncio.get_running_loop()
     options = {**options, "loop": loop}
-    source = iter(requests)
+    source = enumerate(requests)
     pending: deque[Token[Any]] = deque()
     finished: asyncio.Queue[Token[Any]] = asyncio.Queue()
 
@@ -111,14 +134,14 @@ def _cancel(pending: Iterable[Token[Any]]) -> None:
 
 
 def _submitted(
-    downloader: Downloader, source: Iterator[Request], options: dict[str, Any], most: int
+    downloader: Downloader, source: Iterator[tuple[int, Request]], options: dict[str, Any], most: int
 ) -> Iterator[Token[Any]]:
     for _ in range(most):
         try:
-            request = next(source)
+            index, request = next(source)
         except StopIteration:
             return
-        url, own = (request, {}) if isinstance(request, str) else request
+        url, own = address_and_options(request, index)
         try:
             yield downloader.download(url, **{**options, **own})
         except InvalidArgument as problem:

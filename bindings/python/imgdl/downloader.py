@@ -8,7 +8,7 @@ import ctypes
 import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Union, overload
 
 from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
@@ -221,7 +221,7 @@ class Downloader(_process.OfThisProcess):
 
     def prefetch(
         self,
-        requests: Iterable[Union[str, tuple[str, Mapping[str, Any]]]],
+        requests: Iterable[_map.Request],
         *,
         max_concurrent: Optional[int] = None,
         keeps_priority: bool = False,
@@ -250,13 +250,14 @@ class Downloader(_process.OfThisProcess):
             0
         """
         _options.check_keywords(unknown, Downloader.prefetch, "prefetch()")
+        _map.check_list(requests)
         for name, function in (("on_progress", on_progress), ("on_done", on_done)):
             if function is not None:
                 _options.check_callable(function, name)
         prepared: list[Any] = []
         kept: list[Optional[tuple[str, dict[int, Callable[..., Any]], bool]]] = []
         for index, each in enumerate(requests):
-            url, options = (each, {}) if isinstance(each, str) else (each[0], dict(each[1]))
+            url, options = _map.address_and_options(each, index)
             body = bool(options.pop("body", False))
             try:
                 request, callbacks = _prepare(url, body, options)
@@ -398,6 +399,7 @@ class Downloader(_process.OfThisProcess):
         options: dict[str, Any],
     ) -> tuple[Downloader, Iterable[_map.Request], dict[str, Any], bool, int, bool]:
         _options.check_names(options, _options.MAPPING, name)
+        _map.check_list(requests)
         # Options that nothing can be done with are no business of a single request.
         _prepare("http://localhost/", body, options)
         given = _options.unsigned(buffersize, "buffersize")

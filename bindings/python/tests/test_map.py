@@ -1,7 +1,9 @@
 import asyncio
 import itertools
+import re
 import sys
 import threading
+import types
 import unittest
 from unittest import mock
 
@@ -143,6 +145,50 @@ class MapTests(OriginTests):
                 self.assertEqual(ended.wait(), (Code.WOULD_DEADLOCK,))
             downloader.wait_idle(PATIENCE)
 
+    def test_one_address_is_no_list(self):
+        url = self.origin.picture("palette.png")
+        message = "requests must be a list of addresses, not one"
+        with self.downloader() as downloader:
+            for one in (url, url.encode(), bytearray(url.encode())):
+                for function in (downloader.map, downloader.amap, downloader.prefetch):
+                    with self.subTest(one=one, function=function), self.assertRaisesRegex(TypeError, message):
+                        function(one)
+            for function in (downloader.map, downloader.amap, downloader.prefetch):
+                with self.assertRaisesRegex(TypeError, "requests must be a list of addresses, not int"):
+                    function(5)
+            self.assertEqual(downloader.current_count, 0)
+        self.assertEqual(self.origin.log["requests"], [])
+
+    def test_what_is_no_address_is_named(self):
+        url = self.origin.picture("palette.png")
+        pair = "must be an address, or a pair of an address and its options, not"
+        cases = (
+            (5, f"{pair} int"),
+            (None, f"{pair} NoneType"),
+            (url.encode(), f"{pair} bytes"),
+            (b"ab", f"{pair} bytes"),
+            ((url,), f"{pair} tuple"),
+            ((url, {}, {}), f"{pair} tuple"),
+            ({url: {}}, f"{pair} dict"),
+            ((url, 5), "has options that must be a mapping, not int"),
+            ((5, {}), "has an address that must be str, not int"),
+        )
+        with self.downloader() as downloader:
+            for item, expected in cases:
+                expected = re.escape(f"requests[1] {expected}")
+                for ordered in (True, False):
+                    tokens = downloader.map([url, item], ordered=ordered, buffersize=1)
+                    self.assertEqual(next(tokens).result().width, 1200)
+                    with self.subTest(item), self.assertRaisesRegex(TypeError, f"^{expected}$"):
+                        next(tokens)
+                with self.subTest(item), self.assertRaisesRegex(TypeError, f"^{expected}$"):
+                    downloader.prefetch([url, item])
+            self.assertEqual(downloader.current_count, 0)
+            # What is a pair stays one.
+            tokens = downloader.map([[url, {"size": (12, 12)}], (url, types.MappingProxyType({"size": (12, 12)}))])
+            self.assertEqual([token.result().width for token in tokens], [12, 12])
+            self.assertEqual(downloader.prefetch([[url, {"size": (12, 12)}]]).wait(PATIENCE).failed, 0)
+
     def test_many_threads(self):
         counts = []
         with self.downloader() as downloader:
@@ -239,6 +285,8 @@ class CoroutineTests(OriginTests):
 
     def test_what_cannot_be(self):
         async def main(downloader):
+            with self.assertRaisesRegex(TypeError, r"^requests\[0\] must be an address, .* not int$"):
+                await downloader.amap([5]).__anext__()
             self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], buffersize=0)
             self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], size=(0, 0))
 
