@@ -7,6 +7,7 @@ import ctypes
 import math
 import operator
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -113,6 +114,17 @@ def milliseconds(seconds: Optional[float], what: str) -> int:
     if not _is_at_least(seconds, 0, what) or seconds == 0 or not seconds < 4_000_000:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {seconds} s: not more than 0 and less than 4 000 000, or None")
     return math.ceil(seconds * 1000)
+
+
+def waiting(timeout: Optional[float]) -> Optional[float]:
+    """How many seconds to wait at most, 0 for what is below; None is no end."""
+    if timeout is None:
+        return None
+    if _is_at_least(timeout, 0, "timeout"):
+        return float(min(timeout, threading.TIMEOUT_MAX))
+    if timeout != timeout:
+        raise error(Code.INVALID_ARGUMENT, f"timeout is {timeout}: not a number of seconds")
+    return 0.0
 
 
 def _max_stale(seconds: Optional[float]) -> int:

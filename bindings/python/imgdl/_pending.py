@@ -6,7 +6,7 @@ import contextvars
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _callbacks, _process
+from . import _callbacks, _options, _process
 from ._pump import Pump
 from ._waiting import Waiters
 from .errors import Code, error, report
@@ -137,9 +137,10 @@ class Pending(_process.OfThisProcess):
             raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
 
     def _wait(self, timeout: Optional[float]) -> None:
+        limit = _options.waiting(timeout)
         if self.done():
             return
         self._check_waiting()
         # In Python, not in the library: so that Ctrl-C ends the wait.
-        if not self._waiters.wait_for(self.done, timeout):
+        if not self._waiters.wait_for(self.done, limit):
             raise error(Code.WAIT_TIMEOUT, f"not done within {timeout} s: {self._name}")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _callbacks, _native, _process, transport
+from . import _callbacks, _native, _options, _process, transport
 from ._observing import unobserve
 from ._pump import Pump, ThreadPump
 from ._waiting import Waiters, surely
@@ -102,11 +102,12 @@ class State:
 
     def wait_idle(self, timeout: Optional[float]) -> None:
         _process.check(self.generation)
+        limit = _options.waiting(timeout)
         if _callbacks.is_on_its_thread():
             raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
         if any(pump.outstanding and pump.is_own_thread for pump in list(self.pumps)):
             raise error(Code.WOULD_DEADLOCK, "this thread runs callbacks that it would wait for")
-        if not self._idle_waiters.wait_for(self._is_idle, timeout):
+        if not self._idle_waiters.wait_for(self._is_idle, limit):
             raise error(Code.WAIT_TIMEOUT, f"not idle within {timeout} s")
 
     def cancel_on(self, pump: Optional[Pump] = None) -> None:

@@ -701,6 +701,7 @@ def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
         True
     """
     _options.check_names(options, _options.WAITING, "get()")
+    _options.waiting(timeout)
     token = Downloader.shared().download(url, **options)
     try:
         return token.result(timeout)

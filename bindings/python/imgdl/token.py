@@ -150,7 +150,7 @@ class Token(Pending, Generic[Result]):
 
         Raises `Error`; `WaitTimeout` when the time is over and the download goes on; and what a callback raised.
         """
-        if self._outcome is None:
+        if self._outcome is None or timeout is not None:
             self._wait(timeout)
         return self._give()
 

@@ -1,6 +1,8 @@
 import sys
 import threading
 import unittest
+from decimal import Decimal
+from fractions import Fraction
 
 import imgdl
 from imgdl import Code
@@ -450,6 +452,44 @@ class DownloadTests(OriginTests):
                     call(-1)
             token.cancel()
             downloader.wait_idle(PATIENCE)
+
+    def test_limits_that_are_none(self):
+        stalled = self.origin.picture("opaque.png", first_byte="never")
+        with self.downloader() as downloader:
+            done = downloader.download(self.origin.picture("palette.png"))
+            done.result(PATIENCE)
+            token, batch = downloader.download(stalled), downloader.prefetch([stalled])
+            shared = imgdl.Downloader.shared()
+            calls = (
+                token.result,
+                token.exception,
+                done.result,
+                done.exception,
+                batch.wait,
+                downloader.wait_idle,
+                lambda timeout: imgdl.get(self.origin.picture("gray.jpg", first_byte="never"), timeout=timeout),
+            )
+            for call in calls:
+                with self.subTest(call):
+                    for wrong in ("5", b"5", [5], 1j):
+                        expected = f"timeout must be a number of seconds, not {type(wrong).__name__}"
+                        with self.assertRaisesRegex(TypeError, f"^{expected}$"):
+                            call(wrong)
+                    error = self.assertCode(Code.INVALID_ARGUMENT, call, float("nan"))
+                    self.assertIsInstance(error, ValueError)
+                    self.assertEqual(error.message, "timeout is nan: not a number of seconds")
+            self.assertEqual(shared.current_count, 0)
+            # What counts as a number of seconds.
+            for seconds in (1e400, 10**400, Fraction(1, 2), Decimal(3), True):
+                done.result(seconds)
+            for seconds in (Fraction(1, 1000), Decimal("0.001"), -(10**400), False):
+                self.assertCode(Code.WAIT_TIMEOUT, token.result, seconds)
+            token.cancel()
+            batch.cancel()
+            for seconds in (1e400, 10**400):
+                self.assertCode(Code.CANCELLED, token.result, seconds)
+            downloader.wait_idle(10**400)
+        self.assertEqual(self.origin.requests("/pictures/gray.jpg"), [])
 
     def test_many_waiters_of_one_token(self):
         gate = self.origin.gate()
