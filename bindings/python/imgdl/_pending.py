@@ -128,9 +128,14 @@ class Pending(_process.OfThisProcess):
         finally:
             self._waiters.wake()
 
+    def _check_forsaken(self) -> None:
+        if self._pump.is_forsaken and not self.done():
+            raise error(Code.WOULD_DEADLOCK, "its loop is closed, so that nothing tells its end but Downloader.close")
+
     def _check_waiting(self) -> None:
         """Raises why this thread cannot wait for it."""
         _process.check(self._generation)
+        self._check_forsaken()
         if self._pump.is_own_thread:
             raise error(Code.WOULD_DEADLOCK, "this thread runs the callbacks of the download that it would wait for")
         if _callbacks.is_on_its_thread():

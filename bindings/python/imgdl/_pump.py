@@ -53,6 +53,11 @@ class Pump:
         return False
 
     @property
+    def is_forsaken(self) -> bool:
+        """Whether nothing runs the callbacks, until the pump is told to end."""
+        return False
+
+    @property
     def is_own_thread(self) -> bool:
         """Whether waiting here for a callback would be to wait for oneself."""
         return threading.get_ident() == self.thread

@@ -105,6 +105,8 @@ class State:
         limit = _options.waiting(timeout)
         if _callbacks.is_on_its_thread():
             raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
+        if any(pump.outstanding and pump.is_forsaken for pump in list(self.pumps)):
+            raise error(Code.WOULD_DEADLOCK, "a loop is closed, so that nothing tells its downloads' end but Downloader.close")
         if any(pump.outstanding and pump.is_own_thread for pump in list(self.pumps)):
             raise error(Code.WOULD_DEADLOCK, "this thread runs callbacks that it would wait for")
         if not self._idle_waiters.wait_for(self._is_idle, limit):

@@ -36,6 +36,11 @@ class LoopPump(Pump):
         return self.loop is loop
 
     @property
+    def is_forsaken(self) -> bool:
+        # The waker is that of the thread that takes the loop's place.
+        return self.loop.is_closed() and self._waker is None
+
+    @property
     def is_own_thread(self) -> bool:
         if asyncio._get_running_loop() is self.loop:
             return True
@@ -139,6 +144,7 @@ async def end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
         if not future.done():
             future.set_result(None)
 
+    pending._check_forsaken()
     if pending._when_done(lambda pending: call_on(loop, pending, settle)):
         await future
 

@@ -155,6 +155,39 @@ class AsyncioTokenTests(OriginTests):
         token.cancel()
         self.assertEqual(ended.wait(), (token,))
 
+    def test_waiting_for_what_a_closed_loop_would_tell(self):
+        downloader = self.downloader()
+
+        async def begin():
+            loop = asyncio.get_running_loop()
+            return downloader.download(self.stalled(), loop=loop), downloader.prefetch([self.stalled()], loop=loop)
+
+        async def await_it(pending):
+            await pending
+
+        token, batch = asyncio.run(begin())
+
+        def check():
+            for pending in (token, batch):
+                wait = token.result if pending is token else batch.wait
+                calls = (lambda: wait(1), lambda: asyncio.run(asyncio.wait_for(await_it(pending), PATIENCE)))
+                for call in (*calls, lambda: downloader.wait_idle(1)):
+                    error = self.assertCode(imgdl.Code.WOULD_DEADLOCK, call)
+                    self.assertRegex(error.message, "its loop is closed|a loop is closed")
+                    self.assertIn("Downloader.close", error.message)
+            checked()
+
+        checked = Signal()
+        check()
+        elsewhere = threading.Thread(target=check)
+        elsewhere.start()
+        elsewhere.join(PATIENCE)
+        self.assertEqual(len(checked.arguments), 2)
+        token.cancel()
+        downloader.close()
+        self.assertCode(imgdl.Code.CANCELLED, token.result, 0)
+        self.assertEqual(batch.wait(0).cancelled, 1)
+
     def test_a_done_callback_is_taken_back(self):
         called = []
 
