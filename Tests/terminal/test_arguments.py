@@ -64,6 +64,9 @@ class ArgumentTests(ProgramTests):
             (["--dns-servers=", url], "--dns-servers: it is empty"),
             (["--dns-servers=dns.example", url], "imgdl: --dns-servers: number 1 is no address"),
             (["--max-decode=0", url], "--max-decode"),
+            (["--proxy=ftp://h", url], "imgdl: the proxy “ftp://h” is not a URL that can be used"),
+            (["--proxy=h:99999", url], "the proxy “h:99999” is not a URL that can be used"),
+            (["--deny-private", "--proxy=http://h", url], "--deny-private: not behind a proxy, which --proxy names"),
         ]
         for arguments, expected in cases:
             with self.subTest(arguments=arguments):
@@ -77,7 +80,9 @@ class ArgumentTests(ProgramTests):
         self.assertNotIn("hunter2", errors)
 
     def test_an_address_is_told_what_it_lacks(self):
-        for address in ("example.com/a.jpg", "example.com", "localhost:8080/a.jpg", "//example.com/a.jpg", "a.jpg?of=http://a/"):
+        for address in ("example.com/a.jpg", "example.com", "localhost:8080/a.jpg", "//example.com/a.jpg", "a.jpg?of=http://a/",
+                        '"http://example.com/a.jpg"', "<http://example.com/a.jpg>", "'https://example.com/a.jpg'", "(http://a/)",
+                        "[a](http://example.com/a.jpg)", "1. http://example.com/", "://example.com/"):
             _, errors = self.run_program(address, status=1)
             shown = address.partition("?")[0]
             self.assertEqual(errors, f"imgdl: {shown}: this is no address, which begins with http:// or https://\n")
@@ -91,9 +96,10 @@ class ArgumentTests(ProgramTests):
         self.assertNotIn("\x1b", errors)
 
     def test_help_and_version_say_it_on_standard_output(self):
-        output, errors = self.run_program("--help")
-        self.assertIn(b"usage: imgdl", output)
-        self.assertEqual(errors, "")
+        for option in ("--help", "-h"):
+            output, errors = self.run_program(option)
+            self.assertIn(b"usage: imgdl", output)
+            self.assertEqual(errors, "")
         output, _ = self.run_program("--version")
         self.assertRegex(output.decode(), r"^imgdl \d+\.\d+\.\d+\n$")
 

@@ -48,7 +48,8 @@ const char usage[] =
     "      --width=N, --height=N  saves a PNG that fits into this box in its place\n"
     "  -q, --quiet             says nothing but errors\n"
     "  -v, --verbose           says more\n"
-    "      --help, --version\n"
+    "  -h, --help\n"
+    "      --version\n"
     "\n"
     "Status: 0 all is well, 1 something failed, 2 wrong usage, 3 this machine (list, output, journal),\n"
     "        4 all that failed did so in the network, 5 by the server's answer, 6 as no usable picture.\n";
@@ -56,7 +57,7 @@ const char usage[] =
 enum { show_option = 256, background_option, json_option, full_urls_option, journal_option, per_host_option, retries_option,
        timeout_option, max_size_option, cacert_option, basic_over_http_option, cache_option, max_stale_option, verify_option,
        width_option, height_option, crlfile_option, tls_1_3_option, proxy_option, dns_servers_option, deny_private_option,
-       max_decode_option, help_option, version_option };
+       max_decode_option, version_option };
 
 const option long_options[] = {
     {"input", required_argument, nullptr, 'i'},
@@ -88,7 +89,7 @@ const option long_options[] = {
     {"height", required_argument, nullptr, height_option},
     {"quiet", no_argument, nullptr, 'q'},
     {"verbose", no_argument, nullptr, 'v'},
-    {"help", no_argument, nullptr, help_option},
+    {"help", no_argument, nullptr, 'h'},
     {"version", no_argument, nullptr, version_option},
     {nullptr, 0, nullptr, 0},
 };
@@ -209,6 +210,8 @@ void check(const Arguments &arguments)
         refuse("--show", "it has a size of its own, and takes no --width or --height");
     if (arguments.max_stale && !arguments.cache)
         refuse("--max-stale", "it is about --cache, which is not given");
+    if (arguments.deny_private && arguments.proxy && !arguments.proxy->empty())
+        refuse("--deny-private", "not behind a proxy, which --proxy names");
     const auto is_host = [](const auto &header) { return !strcasecmp(header.first.c_str(), "Host"); };
     if (std::count_if(arguments.headers.begin(), arguments.headers.end(), is_host) > 1)
         refuse("-H", "a request has one Host");
@@ -223,7 +226,7 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
     Arguments arguments;
     opterr = 0;
     int index = 0;
-    for (int letter; (letter = getopt_long(argc, argv, ":i:o:j:H:A:qv", long_options, &index)) != -1;) {
+    for (int letter; (letter = getopt_long(argc, argv, ":i:o:j:H:A:qvh", long_options, &index)) != -1;) {
         // A short option leaves index as it was.
         std::string name = "-" + std::string(1, static_cast<char>(letter));
         for (const option &known : long_options)
@@ -262,7 +265,7 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
         case verify_option: arguments.verify = true; break;
         case width_option: arguments.width = static_cast<std::uint32_t>(number(option, optarg, 1, 65535)); break;
         case height_option: arguments.height = static_cast<std::uint32_t>(number(option, optarg, 1, 65535)); break;
-        case help_option: std::fputs(usage, stdout); return std::nullopt;
+        case 'h': std::fputs(usage, stdout); return std::nullopt;
         case version_option: std::printf("imgdl %s\n", imgdl_version_string()); return std::nullopt;
         case ':': throw UsageError(printable(argv[optind - 1]) + " needs a value");
         default: throw unknown(argv[optind - 1]);

@@ -20,10 +20,12 @@ static int complain(ExitCode code, const std::exception &error)
     return static_cast<int>(code);
 }
 
-// A value that only the library could judge is the caller's mistake all the same.
+// A value that only the library could judge is the caller's mistake all the same. Of a command line's only --proxy is a URL
+// that a run cannot begin with: those of pictures fail each for itself.
 static ExitCode blame(const imgdl::Error &error)
 {
-    const bool is_usage = error.code() == IMGDL_ERROR_INVALID_HEADER || error.code() == IMGDL_ERROR_INVALID_ARGUMENT;
+    const bool is_usage = error.code() == IMGDL_ERROR_INVALID_HEADER || error.code() == IMGDL_ERROR_INVALID_ARGUMENT ||
+                          error.code() == IMGDL_ERROR_INVALID_URL;
     return is_usage ? ExitCode::usage : ExitCode::machine;
 }
 

@@ -135,10 +135,16 @@ void Session::fail_here(Download &download, const std::system_error &error)
         stop();
 }
 
-// example.org/a.jpg and localhost:8080/a.jpg, as a browser takes them.
+// example.org/a.jpg and localhost:8080/a.jpg, as a browser takes them; "http://a/" and <http://a/>, as text has them.
 static bool is_without_scheme(const std::string &text)
 {
-    return text.find("://") >= text.find_first_of("/?#") && text.compare(0, 5, "data:") != 0;
+    if (text.compare(0, 5, "data:") == 0)
+        return false;
+    const std::size_t end = text.find("://");
+    if (end == 0 || end >= text.find_first_of("/?#"))
+        return true;
+    const char *const letters = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return text.find_first_not_of(letters) < end || text.find_first_of("+-.0123456789") == 0;
 }
 
 // What does not parse is no address: where its password ends nobody knows.
