@@ -2,11 +2,12 @@ import json
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
 
-from program import PATIENCE, ProgramTests
+from program import PATIENCE, ProgramTests, pictures
 
 
 class JournalTests(ProgramTests):
@@ -94,15 +95,71 @@ class JournalTests(ProgramTests):
             _, errors = self.run_program("--journal", "journal", "-i", "list", "-o", folder)
             self.assertIn("2 addresses: 0 done (0 B), 2 done before", errors)
 
-    def test_a_file_and_a_stream_are_done_each_for_itself(self):
+    def test_a_file_is_done_for_its_place_and_a_stream_never(self):
         (url,) = self.urls(1)
         for output, requests in ((".file.png", 1), (".file.png", 1), ("other.png", 2), ("/dev/null", 3),
-                                 ("/dev/null", 3), (".file.png", 4)):
+                                 ("/dev/null", 4), ("other.png", 4), (".file.png", 5)):
             self.json_lines("--journal", "journal", url, "-o", output)
             self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), requests, output)
         (self.folder / ".file.png").unlink()
         self.json_lines("--journal", "journal", url, "-o", ".file.png")
         self.assertEqual(self.read(".file.png"), self.origin.bytes("alpha.png"))
+
+    def test_what_is_written_to_a_stream_or_drawn_is_so_each_time(self):
+        (url,) = self.urls(1)
+        for options in (("-o", "-"), ("--show=blocks",), ("-o", "/dev/stdout")):
+            first, second = (self.run_program("--journal", "journal", *options, url)[0] for _ in range(2))
+            self.assertGreater(len(first), 100, options)
+            self.assertEqual(second, first, options)
+        # Nor is what is on its way waited for.
+        self.write_list([url] * 3)
+        one, _ = self.run_program("--show=blocks", url)
+        output, _ = self.run_program("--journal", "journal", "--show=blocks", "-i", "list")
+        self.assertEqual(output.count("▀".encode()), 3 * one.count("▀".encode()))
+        self.assertEqual(self.entries(), [])
+
+    def test_another_size_is_another_file(self):
+        (url,) = self.urls(1)
+        self.write_list([url])
+        sizes = {}
+        for options, name in (((), "alpha.png"), (("--width=8",), "alpha-1.png"), (("--width=4",), "alpha-2.png"),
+                              (("--height=4",), "alpha-3.png"), (("--height=4", "--width=5"), "alpha-4.png")):
+            for done in (1, 0):
+                _, errors = self.run_program("--journal", "journal", "-i", "list", "-o", "out", *options)
+                self.assertIn(f"1 address: {done} done", errors, options)
+            self.assertIn(name, self.files("out"), options)
+            sizes[name] = struct.unpack(">2I", self.read(f"out/{name}")[16:24])
+        self.assertEqual(len(self.files("out")), 5)
+        self.assertEqual(len(set(sizes.values())), 5, sizes)
+        self.assertEqual((sizes["alpha-1.png"][0], sizes["alpha-2.png"][0], sizes["alpha-3.png"][1]), (8, 4, 4))
+
+    def test_what_was_not_verified_is_not_done_for_who_asks_for_that(self):
+        whole = self.origin.bytes("alpha.png")
+        (pictures() / "cut-alpha.png").write_bytes(whole[:len(whole) // 2])
+        self.write_list([self.origin.picture("cut-alpha.png"), self.origin.picture("alpha.png")])
+        run = ("--json", "--journal", "journal", "-i", "list", "-o", "out")
+        results = [
+            sorted(json.loads(line)["result"] for line in self.run_program(*run, *options, status=status)[0].splitlines())
+            for options, status in (((), 0), (("--verify",), 6), (("--verify",), 6), ((), 0))]
+        self.assertEqual(results, [["done", "done"], ["done", "failed"], ["failed", "skipped"], ["skipped", "skipped"]])
+
+    def test_what_was_verified_is_done_for_who_does_not_ask_for_that(self):
+        self.write_list(self.urls(1))
+        self.run_program("--journal", "journal", "-i", "list", "-o", "out", "--verify")
+        self.run_list()
+        self.assertEqual(self.files("out"), ["alpha.png"])
+        self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 1)
+
+    def test_an_address_without_options_has_the_digest_that_it_always_had(self):
+        (url,) = self.urls(1)
+        digest = 0xCBF29CE484222325  # FNV-1a, and mixed
+        for byte in url.encode():
+            digest = (digest ^ byte) * 0x100000001B3 % 2**64
+        digest = (digest ^ digest >> 33) * 0xFF51AFD7ED558CCD % 2**64
+        digest ^= digest >> 33
+        self.write_list([url])
+        self.run_list()
+        self.assertEqual({line.split()[1] for line in self.read("journal").splitlines()[1:]}, {b"%016x" % digest})
 
     def test_what_this_machine_did_to_the_first_is_no_error_of_the_same_address_again(self):
         self.write_list(self.urls(1) * 3)

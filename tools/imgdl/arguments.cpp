@@ -221,6 +221,13 @@ void check(const Arguments &arguments)
 
 } // namespace
 
+std::string Arguments::kind_of_file() const
+{
+    if (wants_thumbnails())
+        return std::to_string(width) + "x" + std::to_string(height);
+    return verify ? verified : "";
+}
+
 std::optional<Arguments> parse_arguments(int argc, char **argv)
 {
     Arguments arguments;

@@ -34,6 +34,10 @@ struct Arguments {
 
     bool wants_thumbnails() const { return width > 0 || height > 0; }
     bool has_many() const { return list || addresses.size() > 1; }
+    /// What a saved file depends on beside its address: its size, and whether it was seen to be a picture, which one of a
+    /// certain size is anyway. "" without any of it.
+    std::string kind_of_file() const;
+    static constexpr const char *verified = "verified";
 };
 
 struct UsageError : std::runtime_error {

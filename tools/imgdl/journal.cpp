@@ -39,10 +39,11 @@ Journal::Journal(const std::string &path) : path_(printable(path))
 Journal::~Journal() { close(descriptor_); }
 
 // FNV-1a, and its bits mixed once more: two of a million addresses are the same about once in forty million runs.
-std::uint64_t Journal::digest(std::string_view url)
+// No address has a NUL, which stands before the kind where there is one.
+std::uint64_t Journal::digest(const Wanted &wanted)
 {
     std::uint64_t value = 0xCBF29CE484222325u;
-    for (const char byte : url)
+    for (const char byte : wanted.kind.empty() ? wanted.url : wanted.url + '\0' + wanted.kind)
         value = (value ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
     value = (value ^ (value >> 33)) * 0xFF51AFD7ED558CCDu;
     return value ^ (value >> 33);
@@ -107,15 +108,15 @@ void Journal::note_done(Entry &entry)
     entry.is_done = true;
 }
 
-bool Journal::is_done(const std::string &url) const
+bool Journal::is_done(const Wanted &wanted) const
 {
-    const auto found = entries_.find(digest(url));
+    const auto found = entries_.find(digest(wanted));
     return found != entries_.end() && found->second.is_done;
 }
 
-std::optional<SavedFile> Journal::saved(const std::string &url) const
+std::optional<SavedFile> Journal::saved(const Wanted &wanted) const
 {
-    const auto found = entries_.find(digest(url));
+    const auto found = entries_.find(digest(wanted));
     if (found == entries_.end() || found->second.saved < 0)
         return std::nullopt;
     char bytes[1024]; // a name has 200 at most
@@ -135,26 +136,26 @@ static std::string entry(const char *kind, std::uint64_t key, const std::string 
     return text + (rest.empty() ? "" : " " + rest) + "\n";
 }
 
-void Journal::note_saving(const std::string &url, const SavedFile &file)
+void Journal::note_saving(const Wanted &wanted, const SavedFile &file)
 {
     const off_t end = lseek(descriptor_, 0, SEEK_END);
     if (end < 0)
         throw std::system_error(errno, std::generic_category(), path_);
-    entries_[digest(url)] = {end, false};
-    append(entry("save", digest(url), file.text()));
+    entries_[digest(wanted)] = {end, false};
+    append(entry("save", digest(wanted), file.text()));
     if (fdatasync(descriptor_) != 0)
         throw std::system_error(errno, std::generic_category(), path_);
 }
 
-void Journal::note_done(const std::string &url)
+void Journal::note_done(const Wanted &wanted)
 {
-    note_done(entries_[digest(url)]);
-    append(entry("done", digest(url), ""));
+    note_done(entries_[digest(wanted)]);
+    append(entry("done", digest(wanted), ""));
 }
 
-void Journal::note_failed(const std::string &url, const std::string &why, const std::string &shown)
+void Journal::note_failed(const Wanted &wanted, const std::string &why, const std::string &shown)
 {
-    append(entry("fail", digest(url), why + " " + shown));
+    append(entry("fail", digest(wanted), why + " " + shown));
 }
 
 void Journal::append(const std::string &line) { write_all(descriptor_, imgdl::Bytes(line), path_); }

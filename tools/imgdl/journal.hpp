@@ -1,6 +1,6 @@
 // What a run has done, so that the next one goes on from there. Lines are only ever added, each in one write: after
-// kill -9 at most the last one is cut, and that is passed over. Addresses stand in it as digests, and for a person
-// without the values of their queries:
+// kill -9 at most the last one is cut, and that is passed over. Files stand in it as digests of their addresses and of what
+// is made of these, and for a person as addresses without the values of their queries:
 //
 //     imgdl-journal 1
 //     save 8f3a… 803:1a2b:6f30:… photo.jpg       its file, which is whole, will have this name
@@ -17,6 +17,12 @@
 
 #include "saved-file.hpp"
 
+/// What is saved. Another size of the same picture is another one.
+struct Wanted {
+    std::string url;
+    std::string kind; ///< kind_of_file() of the arguments
+};
+
 class Journal {
   public:
     /// Reads what is there; makes the file where there is none. Throws std::system_error, and std::runtime_error where
@@ -26,15 +32,15 @@ class Journal {
     Journal(const Journal &) = delete;
     Journal &operator=(const Journal &) = delete;
 
-    bool is_done(const std::string &url) const;
-    /// Its file, which may not have got its name where a run was killed. Nothing where no file was saved, only written to a
-    /// stream or drawn, and for lines that somebody else has written. Throws std::system_error.
-    std::optional<SavedFile> saved(const std::string &url) const;
+    bool is_done(const Wanted &wanted) const;
+    /// Its file, which may not have got its name where a run was killed. Nothing where there was no file, as older versions noted
+    /// streams and drawn pictures, and for lines that somebody else has written. Throws std::system_error.
+    std::optional<SavedFile> saved(const Wanted &wanted) const;
 
     /// On the disk when it returns.
-    void note_saving(const std::string &url, const SavedFile &file);
-    void note_done(const std::string &url);
-    void note_failed(const std::string &url, const std::string &why, const std::string &shown);
+    void note_saving(const Wanted &wanted, const SavedFile &file);
+    void note_done(const Wanted &wanted);
+    void note_failed(const Wanted &wanted, const std::string &why, const std::string &shown);
 
   private:
     // The names stay in the file: this takes some 60 bytes for each address.
@@ -43,7 +49,7 @@ class Journal {
         bool is_done = false;    // since that line
     };
     static void note_done(Entry &entry);
-    static std::uint64_t digest(std::string_view url);
+    static std::uint64_t digest(const Wanted &wanted);
     void read();
     void take(std::string_view line, std::int64_t offset);
     void append(const std::string &line);

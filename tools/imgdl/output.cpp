@@ -173,8 +173,13 @@ std::string Output::save_in_folder(const std::string &name, imgdl::Bytes bytes, 
         if (before_placing)
             sync_folder(descriptor_, path_);
         draft.reset();
-        return (path_ == "." ? "" : path_.back() == '/' ? path_ : path_ + "/") + saved.name;
+        return path_in_folder(saved.name);
     }
+}
+
+std::string Output::path_in_folder(const std::string &name) const
+{
+    return (path_ == "." ? "" : path_.back() == '/' ? path_ : path_ + "/") + name;
 }
 
 bool Output::holds(const SavedFile &saved) const
@@ -190,26 +195,23 @@ bool Output::holds(const SavedFile &saved) const
 }
 
 // Numbers of devices may be others after a restart. A folder that was copied whole has its files' sizes and times.
-bool Output::has(const std::optional<SavedFile> &saved) const
+bool Output::has(const SavedFile &saved) const
 {
-    const bool is_place = kind_ == Kind::folder || kind_ == Kind::file;
-    if (!is_place || !saved)
-        return !is_place && !saved;
     struct stat folder, status;
     if (kind_ == Kind::folder) {
-        if (fstat(descriptor_, &folder) != 0 || fstatat(descriptor_, saved->name.c_str(), &status, 0) != 0)
+        if (fstat(descriptor_, &folder) != 0 || fstatat(descriptor_, saved.name.c_str(), &status, 0) != 0)
             return false;
     } else {
         const std::string target = resolved(path_);
-        if (safe_name(target.substr(target.rfind('/') + 1)) != saved->name || stat(target.c_str(), &status) != 0 ||
+        if (safe_name(target.substr(target.rfind('/') + 1)) != saved.name || stat(target.c_str(), &status) != 0 ||
             stat(folder_of(target).c_str(), &folder) != 0)
             return false;
     }
     if (!S_ISREG(status.st_mode))
         return false;
     const FileIdentity file(status);
-    return folder.st_ino == saved->folder_number ||
-           (file.size == saved->file.size && file.changed == saved->file.changed);
+    return folder.st_ino == saved.folder_number ||
+           (file.size == saved.file.size && file.changed == saved.file.changed);
 }
 
 // A link that leads to a file stays one.

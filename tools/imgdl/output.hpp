@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -25,6 +24,8 @@ class Output {
 
     /// False where pictures are drawn, and nothing else is asked for.
     bool is_wanted() const { return kind_ != Kind::nothing; }
+    /// Of what goes to a stream, or is drawn, nothing is left that a later run could find.
+    bool is_of_files() const { return kind_ == Kind::folder || kind_ == Kind::file; }
 
     /// Told of a file that is whole, before it has its name.
     using BeforePlacing = std::function<void(const SavedFile &)>;
@@ -34,15 +35,17 @@ class Output {
     std::string save(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing);
     /// Whether that very file is where it was to be; its name is on the disk then. Throws std::system_error.
     bool holds(const SavedFile &saved) const;
-    /// Whether what an earlier run saved, whatever has become of its content, is where this one would save it. Nothing: what
-    /// that run wrote is no file, which what this one writes must not be either.
-    bool has(const std::optional<SavedFile> &saved) const;
+    /// Whether what an earlier run saved, whatever has become of its content, is where this one would save it.
+    bool has(const SavedFile &saved) const;
+    /// The path of what holds() or has().
+    std::string path_of(const SavedFile &saved) const { return kind_ == Kind::file ? path_ : path_in_folder(saved.name); }
 
   private:
     enum class Kind { nothing, folder, file, descriptor };
     static void prepare(int folder, const std::string &path);
     std::unique_ptr<Draft> draft(int folder, const std::string &path);
     std::string save_in_folder(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing);
+    std::string path_in_folder(const std::string &name) const;
     void replace(imgdl::Bytes bytes, const BeforePlacing &before_placing);
 
     Kind kind_ = Kind::folder;

@@ -83,7 +83,7 @@ void Session::save(Download &download, const imgdl::Event &event)
             const std::string name = with_extension(download.name(), download.format);
             Output::BeforePlacing before_placing;
             if (journal_)
-                before_placing = [&](const SavedFile &file) { journal_->note_saving(download.address.url, file); };
+                before_placing = [&](const SavedFile &file) { journal_->note_saving(wanted(download), file); };
             download.path = output_.save(name, bytes, before_placing);
         }
         download.bytes = output_.is_wanted() ? static_cast<std::int64_t>(bytes.size()) : event.received();
@@ -91,8 +91,8 @@ void Session::save(Download &download, const imgdl::Event &event)
             download.image = image;
             download.has_news = true;
         }
-        if (journal_)
-            journal_->note_done(download.address.url);
+        if (journal_ && output_.is_of_files())
+            journal_->note_done(wanted(download));
         download.ending = Ending::done;
     } catch (const std::system_error &error) {
         fail_here(download, error);
@@ -173,7 +173,7 @@ void Session::fail(Download &download, const std::string &class_name, ExitCode k
     if (!journal_ || kind == ExitCode::machine || !download.address.problem.empty())
         return;
     try {
-        journal_->note_failed(download.address.url, class_name, download.shown);
+        journal_->note_failed(wanted(download), class_name, download.shown);
     } catch (const std::system_error &error) {
         progress_.say("imgdl: " + std::string(error.what()));
     }
@@ -214,6 +214,7 @@ void Session::end_with(const Download &first, const std::vector<std::uint64_t> &
             continue;
         }
         other.ending = first.ending == Ending::done ? Ending::skipped : first.ending;
+        other.path = first.path;
         other.failure = first.failure;
         other.class_name = first.class_name;
         other.message = first.message;

@@ -180,27 +180,36 @@ void Session::begin(Address address)
     }
 }
 
-// What a run has put in place, and was killed before it could say so, is done; and nothing is that is not there any more.
-bool Session::is_done(const std::string &url)
+Wanted Session::wanted(const Download &download) const { return {download.address.url, arguments_.kind_of_file()}; }
+
+// What was seen to be a picture is as good for who does not ask for that.
+bool Session::is_done(Download &download)
 {
-    const std::optional<SavedFile> saved = journal_->saved(url);
-    if (journal_->is_done(url))
-        return output_.has(saved);
-    if (!saved || !output_.holds(*saved))
+    const Wanted wanted = this->wanted(download);
+    return is_done(download, wanted) || (wanted.kind.empty() && is_done(download, {wanted.url, Arguments::verified}));
+}
+
+// What a run has put in place, and was killed before it could say so, is done; and nothing is that is not there any more.
+bool Session::is_done(Download &download, const Wanted &wanted)
+{
+    const std::optional<SavedFile> saved = journal_->saved(wanted);
+    const bool is_noted = journal_->is_done(wanted);
+    if (!saved || !(is_noted ? output_.has(*saved) : output_.holds(*saved)))
         return false;
-    journal_->note_done(url);
+    if (!is_noted)
+        journal_->note_done(wanted);
+    download.path = output_.path_of(*saved);
     return true;
 }
 
 // With a journal an address is one file: what is done is left out, and what is on its way is waited for.
 bool Session::is_for_another(Download &download)
 {
-    if (!journal_)
+    if (!journal_ || !output_.is_of_files())
         return false;
     try {
-        const std::string &url = download.address.url;
-        if (!is_done(url)) {
-            const auto [place, is_first] = waiting_.try_emplace(url);
+        if (!is_done(download)) {
+            const auto [place, is_first] = waiting_.try_emplace(download.address.url);
             if (!is_first)
                 place->second.push_back(download.number);
             return !is_first;

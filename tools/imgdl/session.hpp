@@ -39,7 +39,9 @@ class Session {
     imgdl::Request request_for(const Download &download) const;
     void take_addresses();
     void begin(Address address);
-    bool is_done(const std::string &url);
+    Wanted wanted(const Download &download) const;
+    bool is_done(Download &download);
+    bool is_done(Download &download, const Wanted &wanted);
     bool is_for_another(Download &download);
     void start(Download &download);
     void wait_for_news();
