@@ -31,6 +31,24 @@ class JournalTests(ProgramTests):
         self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 5)
         self.assertEqual(len(self.files("out")), 5)
 
+    def test_one_address_that_is_done_before_is_said_to_be_so(self):
+        (url,) = self.urls(1)
+        for output, path in (("out/", "out/alpha.png"), (None, "alpha.png"), ("a.png", "a.png")):
+            run = ("--journal", "journal", *(("-o", output) if output else ()), url)
+            self.run_program(*run)
+            self.assertEqual(self.run_program(*run), (b"", f"{path}  done before\n"))
+            self.assertEqual(self.run_program("-q", *run), (b"", ""))
+            (line,) = self.json_lines(*run)
+            self.assertEqual((line["result"], line["path"]), ("skipped", path))
+            self.assertNotIn("bytes", line)
+            self.assertTrue((self.folder / line["path"]).is_file())
+
+    def test_an_address_that_stands_twice_has_the_path_of_its_file_twice(self):
+        self.write_list(self.urls(1) * 2)
+        lines = self.json_lines("--journal", "journal", "-i", "list", "-o", "out")
+        self.assertEqual(sorted((line["result"], line["path"]) for line in lines),
+                         [("done", "out/alpha.png"), ("skipped", "out/alpha.png")])
+
     def test_what_failed_is_tried_again_and_what_is_new_is_added(self):
         good, flaky = self.urls(1)[0], self.origin.url("/flaky", id="j", fail=1, picture="alpha.png")
         self.write_list([good, flaky])

@@ -25,7 +25,7 @@ std::string line_about(const Download &download, bool is_verbose)
     }
     std::string line = printable(download.path.empty() ? download.shown : download.path);
     if (download.ending == Ending::skipped)
-        return line + "  done before";
+        return line + "  done before" + (is_verbose && !download.path.empty() ? "  " + download.shown : "");
     line += "  " + amount_of(download.bytes);
     if (download.width > 0)
         line += "  " + std::to_string(download.width) + "x" + std::to_string(download.height);
@@ -62,8 +62,9 @@ std::string json_about(const Download &download)
     if (download.http_status > 0)
         number("status", download.http_status);
     text("content_type", download.content_type);
-    if (download.ending == Ending::done) {
+    if (download.ending == Ending::done || download.ending == Ending::skipped)
         text("path", download.path);
+    if (download.ending == Ending::done) {
         number("bytes", download.bytes);
         text("format", std::string(format_name(download.format)));
         if (download.width > 0) {

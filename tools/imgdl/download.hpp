@@ -28,7 +28,7 @@ struct Download {
     ExitCode failure = ExitCode::ok;
     std::string class_name; ///< of the failure
     std::string message;    ///< begins with the address, as the library's own do
-    std::string path;
+    std::string path; ///< of its file, also where that was done before; "" without one
     std::int32_t http_status = 0;
     std::int64_t bytes = 0, total_ns = 0;
     std::uint32_t width = 0, height = 0;

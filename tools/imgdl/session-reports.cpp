@@ -16,7 +16,9 @@ void Session::report(const Download &download)
     }
     if (arguments_.json)
         return write_line(json_about(download));
-    const bool is_news = download.ending == Ending::done || (download.ending == Ending::skipped && arguments_.verbose);
+    // Of many, the summary counts those that were done before.
+    const bool is_news = download.ending == Ending::done ||
+                         (download.ending == Ending::skipped && (arguments_.verbose || !arguments_.has_many()));
     // Whoever has left knows it.
     if ((download.ending == Ending::failed && !is_pipe_broken_) || (is_news && !arguments_.quiet))
         progress_.say(line_about(download, arguments_.verbose));
