@@ -16,8 +16,10 @@
  *            reference, an object made without arguments is empty. Downloader, Token, Batch and Decoder only move.
  * Endings    A Token cancels its download when it is destroyed, a Batch those it has: detach() lets them run. A
  *            Downloader cancels everything and waits until nothing can be called any more.
- * Callbacks  are any callable, also one that can only be moved. It is kept until nothing will be called any more, then
- *            destroyed, once, on whatever thread that happens. A cancelled download still tells its TERMINAL, later:
+ * Callbacks  are any callable, also one that can only be moved; those of HookFunctions are std::functions, which can be
+ *            copied, too. An empty std::function or pointer is IMGDL_ERROR_INVALID_ARGUMENT. A callback is kept until nothing
+ *            will be called any more, then destroyed, once, on whatever thread that happens. A cancelled download still tells
+ *            its TERMINAL, later:
  *            what a callback refers to must live longer than the downloader, or until token.cancel() and token.wait().
  *            A callback that throws ends the program (std::terminate): nobody could catch it.
  * Views      (std::string_view, Bytes, ResponseView, pointers) live as long as the object that they were asked of. Where that
@@ -238,6 +240,30 @@ template <typename Function>
 void destroy(void *function) noexcept
 {
     delete static_cast<Function *>(function);
+}
+
+/// What can hold no function: pointers, std::function, and whatever else compares with nullptr.
+template <typename Function, typename = void>
+struct CanBeEmpty : std::false_type {};
+template <typename Function>
+struct CanBeEmpty<Function, std::void_t<decltype(std::declval<const Function &>() == nullptr)>> : std::true_type {};
+
+/// Refuses what could not be called: later nobody could be told.
+template <typename Function>
+void check_function([[maybe_unused]] const Function &function, [[maybe_unused]] const char *what)
+{
+    if constexpr (CanBeEmpty<Function>::value)
+        if (function == nullptr)
+            throw Error(IMGDL_ERROR_INVALID_ARGUMENT, std::string(what) + " is an empty function");
+}
+
+/// A function where the library can have it.
+template <typename Function, typename Stored = std::decay_t<Function>>
+std::unique_ptr<Stored> store(Function &&function, const char *what)
+{
+    auto stored = std::make_unique<Stored>(std::forward<Function>(function));
+    check_function(*stored, what);
+    return stored;
 }
 
 template <typename Argument, typename Function>
@@ -583,11 +609,13 @@ class Response {
     std::string refusal_ = {};
 };
 
-/// What a callback is told; valid until it returns.
+/// What a callback is told; valid until it returns, and so not to be copied: keep what image(), data() and others give.
 class Event {
   public:
     explicit Event(const imgdl_event &raw) noexcept : raw_(raw) {}
     explicit Event(const imgdl_event &&) = delete;
+    Event(const Event &) = delete;
+    Event &operator=(const Event &) = delete;
 
     /// The struct itself, for what has no method here.
     const imgdl_event *operator->() const noexcept { return &raw_; }
@@ -771,7 +799,7 @@ class Cache : public detail::Shared<imgdl_cache, imgdl_cache_retain, imgdl_cache
     Cache(const CacheConfig &config, Function &&on_event)
         : Shared(open(config, &detail::call<imgdl_cache_event, std::decay_t<Function>>,
                       &detail::destroy<std::decay_t<Function>>,
-                      new std::decay_t<Function>(std::forward<Function>(on_event))))
+                      detail::store(std::forward<Function>(on_event), "on_event").release()))
     {
     }
 
@@ -1040,6 +1068,11 @@ class BatchEnd {
         has_come_ = true;
         changed_.notify_all();
     }
+    bool has_come()
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        return has_come_;
+    }
     void wait()
     {
         std::unique_lock<std::mutex> guard(lock_);
@@ -1089,13 +1122,17 @@ class Batch {
     Batch() noexcept = default;
     /// One of imgdl.h, of which only its own progress tells when it has ended.
     explicit Batch(imgdl_batch *owned) noexcept : raw_(owned) {}
-    Batch(Batch &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)), end_(std::move(other.end_)) {}
+    Batch(Batch &&other) noexcept
+        : raw_(std::exchange(other.raw_, nullptr)), end_(std::move(other.end_)), downloader_(std::move(other.downloader_))
+    {
+    }
     Batch &operator=(Batch &&other) noexcept
     {
         if (this != &other) {
             reset();
             raw_ = std::exchange(other.raw_, nullptr);
             end_ = std::move(other.end_);
+            downloader_ = std::move(other.downloader_);
         }
         return *this;
     }
@@ -1111,17 +1148,20 @@ class Batch {
     void detach() noexcept
     {
         imgdl_batch_release(std::exchange(raw_, nullptr));
-        end_.reset();
+        let_go();
     }
-    /// Waits until the last progress has been told and its function is destroyed: not inside it, and not on the thread whose
-    /// executor tells it. An empty one has ended. Throws IMGDL_ERROR_INVALID_OPERATION for one that prefetch() has not made.
+    /// Waits until the last progress has been told and its function is destroyed. An empty one has ended. Where
+    /// Downloader::wait_idle() may not wait, this may not, and throws the same: IMGDL_ERROR_WOULD_DEADLOCK on a thread of the
+    /// library, inside a callback or destructor of the downloader, and on the thread of a pumped executor that downloads of it
+    /// are outstanding on; IMGDL_ERROR_SHUT_DOWN once exit() has begun; IMGDL_ERROR_FORKED. What has ended is waited for
+    /// everywhere. Throws IMGDL_ERROR_INVALID_OPERATION for one that prefetch() has not made.
     void wait() const
     {
-        if (is_known())
+        if (has_to_wait())
             end_->wait();
     }
     /// The same for some time; false when it was over before the batch.
-    bool wait_for(milliseconds time) const { return !is_known() || end_->wait_for(time); }
+    bool wait_for(milliseconds time) const { return !has_to_wait() || end_->wait_for(time); }
     void set_paused(bool paused) { detail::check(imgdl_batch_set_paused(raw_, paused)); }
     void set_priority(imgdl_priority priority) { detail::check(imgdl_batch_set_priority(raw_, priority)); }
     imgdl_batch_progress progress() const
@@ -1133,12 +1173,25 @@ class Batch {
     }
 
   private:
-    // False for an empty one.
-    bool is_known() const
+    using SharedDownloader = detail::Shared<imgdl_downloader, imgdl_downloader_retain, imgdl_downloader_release>;
+
+    // False for an empty one, and for one that has ended. Throws where waiting would have no end: the library knows, since it
+    // counts the batch among what its downloader is not idle for.
+    bool has_to_wait() const
     {
         if (raw_ && !end_)
             throw Error(IMGDL_ERROR_INVALID_OPERATION, "only a batch of Downloader::prefetch can be waited for");
-        return raw_ != nullptr;
+        if (!raw_ || end_->has_come())
+            return false;
+        const imgdl_status status = imgdl_downloader_wait_idle(downloader_.raw(), 0);
+        if (status != IMGDL_ERROR_WAIT_TIMEOUT)
+            detail::check(status);
+        return true;
+    }
+    void let_go() noexcept
+    {
+        end_.reset();
+        downloader_.reset();
     }
     void reset() noexcept
     {
@@ -1146,12 +1199,13 @@ class Batch {
             return;
         detail::ignore(imgdl_batch_cancel(raw_));
         imgdl_batch_release(std::exchange(raw_, nullptr));
-        end_.reset();
+        let_go();
     }
 
     friend class Downloader;
     imgdl_batch *raw_ = nullptr;
     std::shared_ptr<detail::BatchEnd> end_ = {};
+    SharedDownloader downloader_ = {}; // to ask it whether this thread may wait
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -1322,7 +1376,7 @@ class Downloader {
     {
         using Stored = std::decay_t<Function>;
         Request::Lowered lowered(request);
-        auto stored = std::make_unique<Stored>(std::forward<Function>(function));
+        auto stored = detail::store(std::forward<Function>(function), "the callback");
         lowered.raw.callback = &deliver<Stored>;
         lowered.raw.destructor = &detail::destroy<Stored>;
         lowered.raw.user_data = stored.release(); // the library's from here on, also where it refuses the request
@@ -1362,8 +1416,9 @@ class Downloader {
                                  Function &&function)
     {
         using Stored = std::decay_t<Function>;
-        return start_batch<Stored>(requests, options, std::forward<Progress>(progress),
-                                   std::make_shared<Stored>(std::forward<Function>(function)));
+        auto stored = std::make_shared<Stored>(std::forward<Function>(function));
+        detail::check_function(*stored, "the callback");
+        return start_batch<Stored>(requests, options, std::forward<Progress>(progress), std::move(stored));
     }
 
     // ---- What can be changed while it lives
@@ -1429,7 +1484,7 @@ class Downloader {
     void shutdown(imgdl_shutdown_mode mode, Done &&done)
     {
         using Stored = std::decay_t<Done>;
-        auto stored = std::make_unique<Stored>(std::forward<Done>(done));
+        auto stored = detail::store(std::forward<Done>(done), "done");
         const auto call = [](void *function) noexcept {
             const std::unique_ptr<Stored> owned(static_cast<Stored *>(function));
             (*owned)();
@@ -1437,7 +1492,7 @@ class Downloader {
         detail::check(imgdl_downloader_shutdown(raw_, mode, call, stored.get()));
         (void)stored.release();
     }
-    /// Lets what runs run to its end without this object, which is empty then.
+    /// Lets what runs run to its end without this object, which is empty then. A Batch keeps the downloader while it lives.
     void detach() noexcept { imgdl_downloader_release(std::exchange(raw_, nullptr)); }
 
     /// observer(const imgdl_observation &) is told of each transfer, on the thread that drives them: be quick.
@@ -1445,7 +1500,7 @@ class Downloader {
     void set_observer(Function &&observer)
     {
         using Stored = std::decay_t<Function>;
-        auto stored = std::make_unique<Stored>(std::forward<Function>(observer));
+        auto stored = detail::store(std::forward<Function>(observer), "the observer");
         detail::check(imgdl_downloader_set_observer(raw_, &detail::call<imgdl_observation, Stored>, stored.release(),
                                                     &detail::destroy<Stored>));
     }
@@ -1510,6 +1565,7 @@ class Downloader {
         }
         const auto end = std::make_shared<detail::BatchEnd>();
         auto stored = std::make_unique<StoredProgress>(std::forward<Progress>(progress), end);
+        detail::check_function(*stored->progress, "progress");
         imgdl_batch_options raw;
         imgdl_batch_options_init(&raw, sizeof raw);
         raw.max_concurrent = options.max_concurrent;
@@ -1524,6 +1580,7 @@ class Downloader {
         detail::check(imgdl_downloader_prefetch(raw_, raws.data(), raws.size(), &raw, &batch));
         Batch made(batch);
         made.end_ = end;
+        made.downloader_ = Batch::SharedDownloader(imgdl_downloader_retain(raw_));
         return made;
     }
     void reset() noexcept

@@ -15,7 +15,6 @@ FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Weffc++", "-Wold-style-
 # What imgdl.hpp does without, and why.
 LEFT_OUT = {
     "imgdl_batch_retain": "a Batch only moves: its destructor cancels",
-    "imgdl_downloader_retain": "a Downloader only moves: its destructor waits",
     "imgdl_coder_register": "a codec is a table of C functions; it is registered as it is",
     "imgdl_coder_release": "as imgdl_coder_register",
     "imgdl_transport_register": "a loader is a table of C functions; it is registered as it is, for Downloader::raw()",
@@ -62,6 +61,14 @@ class HeaderTests(unittest.TestCase):
             [*(f"(void){view};" for view in views),
              *("std::string text; const std::string constant; " + line for line in texts)])
 
+    def test_an_event_cannot_be_kept(self):
+        self.check(['auto token = downloader().download("a", [](imgdl::Event event) { (void)event.kind(); }); token.wait();',
+                    'auto token = downloader().download("a", [](const imgdl::Event &event) { (void)event.image(); });'
+                    ' token.wait();'],
+                   ['auto token = downloader().download("a", [](const imgdl::Event &event) { auto kept = event; (void)kept; });',
+                    'const imgdl_event raw = {}; imgdl::Event event(raw); imgdl::Event copy = event; (void)copy;',
+                    'const imgdl_event raw = {}; imgdl::Event event(raw); imgdl::Event moved = std::move(event); (void)moved;'])
+
     def test_what_is_taken_out_of_a_line_is_whole(self):
         self.check(['const imgdl::Image image = answer().image(); const imgdl::Error error = answer().error(); throw error;',
                     'const imgdl::Request &request = imgdl::Request{.url = "a"}.header("A", "b"); (void)request;',
@@ -101,7 +108,10 @@ class HeaderTests(unittest.TestCase):
                 "                                   [](std::size_t, const imgdl::Event &) {}); batch.wait();",
                 "downloader().set_observer([](const imgdl_observation &) {});",
                 "downloader().shutdown(IMGDL_SHUTDOWN_FINISH, [] {});",
-                "imgdl::Cache cache({}, [](const imgdl_cache_event &) {}); cache.clear();"], standard=standard)
+                "imgdl::Cache cache({}, [](const imgdl_cache_event &) {}); cache.clear();",
+                "void on_event(const imgdl::Event &); auto token = downloader().download(request(), on_event); token.wait();",
+                "std::function<void(const imgdl::Event &)> tell; auto token = downloader().download(request(), tell); token.wait();"],
+                standard=standard)
             self.assertEqual(said, "")
 
     def test_without_exceptions_it_says_what_to_do(self):
