@@ -10,6 +10,10 @@ import unittest
 from program import PATIENCE, ProgramTests, pictures
 
 
+def png_width(data):
+    return struct.unpack(">I", data[16:20])[0]
+
+
 class JournalTests(ProgramTests):
     def urls(self, count, **faults):
         return [self.origin.picture("alpha.png", n=number, **faults) for number in range(count)]
@@ -150,6 +154,24 @@ class JournalTests(ProgramTests):
         self.assertEqual(len(self.files("out")), 5)
         self.assertEqual(len(set(sizes.values())), 5, sizes)
         self.assertEqual((sizes["alpha-1.png"][0], sizes["alpha-2.png"][0], sizes["alpha-3.png"][1]), (8, 4, 4))
+
+    def test_what_another_one_was_saved_in_place_of_is_not_done(self):
+        one, other = self.urls(2)
+        for options in ([one], [one, "--width=8"], [one, "--width=4"], [one], [other], [one]):
+            self.run_program("--journal", "journal", "-o", "a.png", *options)
+            width = int(options[1].split("=")[1]) if len(options) > 1 else png_width(self.origin.bytes("alpha.png"))
+            self.assertEqual(png_width(self.read("a.png")), width, options)
+        self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 6)
+        # What somebody has made of a file is left.
+        (self.folder / "a.png").write_text("edited")
+        self.run_program("--journal", "journal", "-o", "a.png", one)
+        self.assertEqual(self.read("a.png"), b"edited")
+        # A name in a folder may have become free, too.
+        for url in (one, other, one):
+            for path in self.folder.glob("out/*"):
+                path.unlink() if url == other else None
+            self.run_program("--journal", "journal", "-o", "out/", url)
+        self.assertEqual(self.files("out"), ["alpha-1.png", "alpha.png"])
 
     def test_what_was_not_verified_is_not_done_for_who_asks_for_that(self):
         whole = self.origin.bytes("alpha.png")

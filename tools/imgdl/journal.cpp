@@ -1,5 +1,6 @@
 #include "journal.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -127,6 +128,35 @@ std::optional<SavedFile> Journal::saved(const Wanted &wanted) const
     const std::string_view line = text.substr(0, text.find('\n'));
     // Names alone, as older versions noted them, say nothing of whose the file is.
     return line.size() > 22 ? SavedFile::from(line.substr(22)) : std::nullopt;
+}
+
+bool Journal::is_replaced(const Wanted &wanted) const
+{
+    const std::uint64_t key = digest(wanted);
+    const std::optional<SavedFile> own = saved(wanted);
+    if (!own)
+        return false;
+    std::string text;
+    for (off_t offset = entries_.at(key).saved;;) {
+        char bytes[65536];
+        const ssize_t count = pread(descriptor_, bytes, sizeof bytes, offset);
+        if (count < 0 && errno != EINTR)
+            throw std::system_error(errno, std::generic_category(), path_);
+        if (count == 0)
+            return false;
+        offset += std::max<ssize_t>(count, 0);
+        text.append(bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        std::size_t used = 0;
+        for (std::size_t end; (end = text.find('\n', used)) != std::string::npos; used = end + 1) {
+            const std::string_view line = std::string_view(text).substr(used, end - used);
+            const std::optional<SavedFile> other =
+                line.substr(0, 5) == "save " && line.size() > 22 ? SavedFile::from(line.substr(22)) : std::nullopt;
+            if (other && other->name == own->name && other->folder_number == own->folder_number &&
+                !(other->file == own->file))
+                return true;
+        }
+        text.erase(0, used);
+    }
 }
 
 static std::string entry(const char *kind, std::uint64_t key, const std::string &rest)

@@ -37,6 +37,10 @@ class Journal {
     /// streams and drawn pictures, and for lines that somebody else has written. Throws std::system_error.
     std::optional<SavedFile> saved(const Wanted &wanted) const;
 
+    /// Whether another file has been saved since in the place of its own. Reads all that was noted since. Throws
+    /// std::system_error.
+    bool is_replaced(const Wanted &wanted) const;
+
     /// On the disk when it returns.
     void note_saving(const Wanted &wanted, const SavedFile &file);
     void note_done(const Wanted &wanted);

@@ -195,23 +195,24 @@ bool Output::holds(const SavedFile &saved) const
 }
 
 // Numbers of devices may be others after a restart. A folder that was copied whole has its files' sizes and times.
-bool Output::has(const SavedFile &saved) const
+Output::Found Output::find(const SavedFile &saved) const
 {
     struct stat folder, status;
     if (kind_ == Kind::folder) {
         if (fstat(descriptor_, &folder) != 0 || fstatat(descriptor_, saved.name.c_str(), &status, 0) != 0)
-            return false;
+            return Found::nothing;
     } else {
         const std::string target = resolved(path_);
         if (safe_name(target.substr(target.rfind('/') + 1)) != saved.name || stat(target.c_str(), &status) != 0 ||
             stat(folder_of(target).c_str(), &folder) != 0)
-            return false;
+            return Found::nothing;
     }
     if (!S_ISREG(status.st_mode))
-        return false;
+        return Found::nothing;
     const FileIdentity file(status);
-    return folder.st_ino == saved.folder_number ||
-           (file.size == saved.file.size && file.changed == saved.file.changed);
+    if (file.size == saved.file.size && file.changed == saved.file.changed)
+        return Found::as_saved;
+    return folder.st_ino == saved.folder_number ? Found::changed : Found::nothing;
 }
 
 // A link that leads to a file stays one.

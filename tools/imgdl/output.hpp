@@ -35,9 +35,10 @@ class Output {
     std::string save(const std::string &name, imgdl::Bytes bytes, const BeforePlacing &before_placing);
     /// Whether that very file is where it was to be; its name is on the disk then. Throws std::system_error.
     bool holds(const SavedFile &saved) const;
-    /// Whether what an earlier run saved, whatever has become of its content, is where this one would save it.
-    bool has(const SavedFile &saved) const;
-    /// The path of what holds() or has().
+    /// Whether what an earlier run saved is where this one would save it: as it was left, or with another content.
+    enum class Found { nothing, changed, as_saved };
+    Found find(const SavedFile &saved) const;
+    /// The path of what is there.
     std::string path_of(const SavedFile &saved) const { return kind_ == Kind::file ? path_ : path_in_folder(saved.name); }
 
   private:

@@ -193,11 +193,17 @@ bool Session::is_done(Download &download)
 bool Session::is_done(Download &download, const Wanted &wanted)
 {
     const std::optional<SavedFile> saved = journal_->saved(wanted);
-    const bool is_noted = journal_->is_done(wanted);
-    if (!saved || !(is_noted ? output_.has(*saved) : output_.holds(*saved)))
+    if (!saved)
         return false;
-    if (!is_noted)
+    if (journal_->is_done(wanted)) {
+        const Output::Found found = output_.find(*saved);
+        if (found == Output::Found::nothing || (found == Output::Found::changed && journal_->is_replaced(wanted)))
+            return false;
+    } else if (output_.holds(*saved)) {
         journal_->note_done(wanted);
+    } else {
+        return false;
+    }
     download.path = output_.path_of(*saved);
     return true;
 }
