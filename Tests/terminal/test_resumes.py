@@ -100,6 +100,16 @@ class ResumeTests(ProgramTests):
         self.assertEqual(self.read("out/alpha.png"), b"mine")
         self.assertEqual(self.files("out"), ["alpha-1.png", "alpha.png"])
 
+    def test_a_transfer_that_breaks_off_is_continued_with_a_cache_alone(self):
+        for options, status, sent in (((), 4, [None] * 3), (("--cache=cache",), 0, [None, "bytes=150000-", "bytes=300000-"])):
+            url = self.origin.picture("opaque.png", etag="v1", close_after=150000, n=len(options))
+            before = len(self.origin.requests("/pictures/opaque.png"))
+            self.run_program(*options, "-o", "a.png", url, status=status)
+            requests = self.origin.requests("/pictures/opaque.png")[before:]
+            ranges = [{name.lower(): value for name, value in request["headers"]}.get("range") for request in requests]
+            self.assertEqual(ranges, sent)
+        self.assertEqual(self.read("a.png"), self.origin.bytes("opaque.png"))
+
     def test_an_address_that_stands_twice_in_a_list_is_one_file(self):
         missing = self.origin.url("/status/404")
         (self.folder / "list").write_text("\n".join([self.url, missing, self.url, missing, self.url]))

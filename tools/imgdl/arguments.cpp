@@ -42,7 +42,7 @@ const char usage[] =
     "      --dns-servers=LIST  asks these for names: 192.0.2.1,[2001:db8::1]:5353\n"
     "      --deny-private      refuses private addresses, this machine's own among them\n"
     "      --basic-over-http   sends a URL's password over http as Basic, too: readable on the way\n"
-    "      --cache=FOLDER      keeps answers there, and uses them\n"
+    "      --cache=FOLDER      keeps answers there, and uses them; continues what broke off\n"
     "      --max-stale=SECONDS of these, how long after their freshness they may be used; 0: not at all\n"
     "      --verify            decodes each picture: a broken one has failed\n"
     "      --width=N, --height=N  saves a PNG that fits into this box in its place\n"
