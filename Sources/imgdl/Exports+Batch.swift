@@ -46,7 +46,8 @@ private struct RequestArray {
         }
         let raw = UnsafeRawPointer(start)
         let size = count > 0 ? Int(raw.load(as: UInt32.self)) : imgdl_request.firstSize
-        guard count == 0 || imgdl_request.hasFirstFields(start), size % MemoryLayout<imgdl_request>.alignment == 0 else {
+        guard count == 0 || imgdl_request.hasFirstFields(start), size % MemoryLayout<imgdl_request>.alignment == 0
+        else {
             throw Failure(
                 .unsupportedOption,
                 "requests[0]: struct_size is \(size): call imgdl_request_init with sizeof(imgdl_request) first")
