@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional
 
 
 class Retry(NamedTuple):
-    """Try again after what may pass: no connection, a lost one, a timeout but the total one, status 408, 429 and 5xx.
+    """When transient failures are retried: no connection, a lost one, a timeout but the total one, status 408, 429 and 5xx.
 
     count    how often; 0 is never
     base     seconds to wait at most before the first, twice as many before the second …, at random; Retry-After is

@@ -12,8 +12,8 @@ use crate::convert::{c_option, c_path, c_string, milliseconds};
 use crate::error::{Code, Result};
 use crate::hooks::Hooks;
 
-/// When to try again after what may pass: no connection, a lost one, a timeout but the total one, 408, 429 and 5xx.
-/// Only GET, HEAD, PUT, DELETE and OPTIONS are tried again.
+/// When transient failures are retried: no connection, a lost one, a timeout but the total one, 408, 429 and 5xx.
+/// Only GET, HEAD, PUT, DELETE and OPTIONS are retried.
 ///
 /// ```
 /// use imgdl::Retry;
@@ -143,7 +143,7 @@ macro_rules! common_options {
                 self
             }
 
-            /// Tries again after what may pass; never by default.
+            /// Retries transient failures; without it none is retried.
             pub fn retry(mut self, retry: Retry) -> $builder {
                 self.common.retry = Some(retry);
                 self
