@@ -284,7 +284,8 @@ build/tests/imgdl-cpp: $(CPP_TESTS) $(wildcard Tests/cpp/*.hpp) include/imgdl.hp
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 $(CPP_WARNINGS) -Iinclude -fsyntax-only Tests/cpp/values.cpp
 	for standard in 17 20; do $(SWIFT_HOME)/bin/clang++ -std=c++$$standard $(CPP_WARNINGS) -Iinclude -fsyntax-only \
-	    Tests/cpp/callbacks.cpp Tests/cpp/downloads.cpp Tests/cpp/values.cpp || exit 1; done
+	    Tests/cpp/callbacks.cpp Tests/cpp/coders.cpp Tests/cpp/downloads.cpp Tests/cpp/loaders.cpp Tests/cpp/values.cpp \
+	    || exit 1; done
 	$(CXX) -std=c++17 $(CPP_WARNINGS) -O1 -g -Iinclude -o $@ $(CPP_TESTS) -Lbuild/lib -limgdl -pthread \
 	    -Wl,-rpath,$(CURDIR)/build/lib
 

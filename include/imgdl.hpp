@@ -13,7 +13,8 @@
  * Errors     Calls that fail throw imgdl::Error. Those that begin with try_ do not: what they return holds the code. A
  *            download that was started and failed throws when its answer is asked for, with get().
  * Handles    Objects own their handles. Image, Data, Executor, Hooks and Cache are shared: a copy is one more
- *            reference, an object made without arguments is empty. Downloader, Token, Batch and Decoder only move.
+ *            reference, an object made without arguments is empty. Downloader, Token, Batch, Decoder, Coder and Transfer
+ *            only move.
  * Endings    A Token cancels its download when it is destroyed, a Batch those it has: detach() lets them run. A
  *            Downloader cancels everything and waits until nothing can be called any more.
  * Callbacks  are any callable, also one that can only be moved; those of HookFunctions are std::functions, which can be
@@ -21,7 +22,8 @@
  *            will be called any more, then destroyed, once, on whatever thread that happens. A cancelled download still tells
  *            its TERMINAL, later:
  *            what a callback refers to must live longer than the downloader, or until token.cancel() and token.wait().
- *            A callback that throws ends the program (std::terminate): nobody could catch it.
+ *            A callback that throws ends the program (std::terminate): nobody could catch it. Only a codec's functions and a
+ *            loader may throw: that fails the picture, or the transfer, with the code of an Error.
  * Views      (std::string_view, Bytes, ResponseView, pointers) live as long as the object that they were asked of. Where that
  *            ends with the line it does not compile: keep the object.
  * Moves      leave an empty object.
@@ -36,19 +38,23 @@
 #error "imgdl.hpp tells errors by exceptions: without them (-fno-exceptions) use imgdl.h, which is C"
 #endif
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -335,6 +341,44 @@ class Image : public detail::Shared<imgdl_image, imgdl_image_retain, imgdl_image
 
 inline Image Error::salvaged() const noexcept { return Image::retain(details_ ? details_->image.raw() : nullptr); }
 
+namespace detail {
+
+/// The one reference of a handle that cannot be retained.
+template <typename Raw, void (*Release)(Raw *)>
+class Owned {
+  public:
+    Owned() noexcept = default;
+    /// Takes over the reference.
+    explicit Owned(Raw *owned) noexcept : raw_(owned) {}
+    Owned(Owned &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+    Owned &operator=(Owned &&other) noexcept
+    {
+        if (this != &other) {
+            reset();
+            raw_ = std::exchange(other.raw_, nullptr);
+        }
+        return *this;
+    }
+    Owned(const Owned &) = delete;
+    Owned &operator=(const Owned &) = delete;
+    ~Owned() { reset(); }
+
+    /// For functions of imgdl.h; the object keeps its reference. NULL when it is empty.
+    Raw *raw() const & noexcept { return raw_; }
+    Raw *raw() const && = delete;
+    explicit operator bool() const noexcept { return raw_ != nullptr; }
+    void reset() noexcept
+    {
+        if (raw_)
+            Release(std::exchange(raw_, nullptr));
+    }
+
+  private:
+    Raw *raw_ = nullptr;
+};
+
+} // namespace detail
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Decoding
 
@@ -380,31 +424,17 @@ inline Image decode(Bytes bytes, const DecodeOptions &options = {})
 }
 
 /// A picture that comes in pieces: feed, feed …, finish.
-class Decoder {
+class Decoder : public detail::Owned<imgdl_decoder, imgdl_decoder_destroy> {
   public:
-    explicit Decoder(const DecodeOptions &options = {}) { detail::check(imgdl_decoder_create(&options, &raw_)); }
-    Decoder(Decoder &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
-    Decoder &operator=(Decoder &&other) noexcept
-    {
-        if (this != &other) {
-            imgdl_decoder_destroy(raw_);
-            raw_ = std::exchange(other.raw_, nullptr);
-        }
-        return *this;
-    }
-    Decoder(const Decoder &) = delete;
-    Decoder &operator=(const Decoder &) = delete;
-    ~Decoder() { imgdl_decoder_destroy(raw_); }
+    explicit Decoder(const DecodeOptions &options = {}) : Owned(create(options)) {}
 
-    imgdl_decoder *raw() const & noexcept { return raw_; }
-    imgdl_decoder *raw() const && = delete;
-    void feed(Bytes bytes) { detail::check(imgdl_decoder_feed(raw_, bytes.data(), bytes.size())); }
+    void feed(Bytes bytes) { detail::check(imgdl_decoder_feed(raw(), bytes.data(), bytes.size())); }
     /// Nothing while the header is not complete.
     std::optional<imgdl_image_info> info() const
     {
         imgdl_image_info info;
         imgdl_image_info_init(&info, sizeof info);
-        const imgdl_status status = imgdl_decoder_info(raw_, &info);
+        const imgdl_status status = imgdl_decoder_info(raw(), &info);
         if (status == IMGDL_ERROR_NOT_READY)
             return std::nullopt;
         detail::check(status);
@@ -414,7 +444,7 @@ class Decoder {
     Image partial()
     {
         imgdl_image *image = nullptr;
-        const imgdl_status status = imgdl_decoder_partial(raw_, &image);
+        const imgdl_status status = imgdl_decoder_partial(raw(), &image);
         if (status != IMGDL_ERROR_NOT_READY)
             detail::check(status);
         return Image(image);
@@ -423,7 +453,7 @@ class Decoder {
     {
         imgdl_image *image = nullptr;
         Decoded decoded;
-        decoded.code = imgdl_decoder_finish(raw_, &image);
+        decoded.code = imgdl_decoder_finish(raw(), &image);
         decoded.image = Image(image);
         if (decoded.code != IMGDL_OK)
             decoded.message = imgdl_last_error();
@@ -438,7 +468,12 @@ class Decoder {
     }
 
   private:
-    imgdl_decoder *raw_ = nullptr;
+    static imgdl_decoder *create(const DecodeOptions &options)
+    {
+        imgdl_decoder *decoder = nullptr;
+        detail::check(imgdl_decoder_create(&options, &decoder));
+        return decoder;
+    }
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -489,6 +524,20 @@ struct Header {
     std::string name;
     std::optional<std::string> value;
 };
+
+namespace detail {
+
+/// As C has them; valid as long as they stay where they are.
+inline std::vector<imgdl_header> to_raw(const std::vector<Header> &headers)
+{
+    std::vector<imgdl_header> raw;
+    for (const Header &header : headers)
+        raw.push_back({c_string(header.name, "a header", IMGDL_ERROR_INVALID_HEADER),
+                       c_string(header.value, "a header", IMGDL_ERROR_INVALID_HEADER)});
+    return raw;
+}
+
+} // namespace detail
 
 /// A response that an event shows; valid as long as the event.
 class ResponseView {
@@ -669,7 +718,7 @@ class Continuation {
     void with_request(const std::string &url, const std::string &method = {}, const std::vector<Header> &headers = {},
                       Bytes body = {})
     {
-        const std::vector<imgdl_header> raw_headers = to_raw(headers);
+        const std::vector<imgdl_header> raw_headers = detail::to_raw(headers);
         imgdl_outgoing outgoing;
         imgdl_outgoing_init(&outgoing, sizeof outgoing);
         outgoing.url = url.empty() ? nullptr : detail::c_string(url, "the URL", IMGDL_ERROR_INVALID_URL);
@@ -682,7 +731,7 @@ class Continuation {
     }
     void with_response(std::int32_t status, const std::vector<Header> &headers)
     {
-        const std::vector<imgdl_header> raw_headers = to_raw(headers);
+        const std::vector<imgdl_header> raw_headers = detail::to_raw(headers);
         answered(imgdl_continue_with_response(raw_, status, raw_headers.data(), raw_headers.size()));
     }
     void with_data(Bytes bytes) { answered(imgdl_continue_with_data(raw_, bytes.data(), bytes.size())); }
@@ -699,19 +748,10 @@ class Continuation {
     }
 
   private:
-    friend struct Request;
     void refuse_unanswered() noexcept
     {
         if (raw_)
             detail::ignore(imgdl_continue_refused(raw_, IMGDL_OK, "the hook gave no answer"));
-    }
-    static std::vector<imgdl_header> to_raw(const std::vector<Header> &headers)
-    {
-        std::vector<imgdl_header> raw;
-        for (const Header &header : headers)
-            raw.push_back({detail::c_string(header.name, "a header", IMGDL_ERROR_INVALID_HEADER),
-                           detail::c_string(header.value, "a header", IMGDL_ERROR_INVALID_HEADER)});
-        return raw;
     }
     // A refused answer leaves the question open.
     void answered(imgdl_status status)
@@ -858,6 +898,526 @@ class Cache : public detail::Shared<imgdl_cache, imgdl_cache_retain, imgdl_cache
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Plug-ins: codecs and schemes of yours
+
+/// imgdl_image_info for a codec: one frame, as stored, opaque. Set what is otherwise.
+struct ImageInfo : imgdl_image_info {
+    ImageInfo(std::uint32_t wide, std::uint32_t high) noexcept : imgdl_image_info()
+    {
+        imgdl_image_info_init(this, sizeof(imgdl_image_info));
+        width = wide;
+        height = high;
+        orientation = 1;
+        frame_count = 1;
+    }
+};
+
+/// One picture that a codec of yours decodes; used by one thread at a time. What a function throws is how the picture fails:
+/// the code of an Error (IMGDL_ERROR_BAD_IMAGE_DATA, IMGDL_ERROR_TRUNCATED …), IMGDL_ERROR_OUT_OF_MEMORY for std::bad_alloc,
+/// IMGDL_ERROR_INTERNAL for everything else. That stays: afterwards only partial() is called, to salvage. (One that throws
+/// there shows nothing, and has failed nothing.)
+class PictureDecoder {
+  public:
+    PictureDecoder() = default;
+    PictureDecoder(const PictureDecoder &) = delete;
+    PictureDecoder &operator=(const PictureDecoder &) = delete;
+    virtual ~PictureDecoder() = default;
+
+    /// The next bytes, valid during the call. Missing ones are no error.
+    virtual void feed(Bytes bytes) = 0;
+    /// What the header tells; nothing while it is unknown. The format is not read. An orientation above 1 says that the
+    /// images are as stored, and the library turns them; width and height are of the turned picture.
+    virtual std::optional<imgdl_image_info> info() = 0;
+    /// The picture so far; an empty one for nothing new.
+    virtual Image partial() { return {}; }
+    /// No more bytes will come: the whole picture. Options that it does not obey (size, orientation, pixel format) the
+    /// library applies afterwards.
+    virtual Image finish() = 0;
+};
+
+/// The functions of a codec, both called on several threads at the same time.
+struct CoderFunctions {
+    /// Whether it decodes what begins so; nothing where more bytes are needed to tell. The first 64 bytes, or fewer, must be
+    /// enough. One that throws says no.
+    std::function<std::optional<bool>(Bytes prefix)> can_decode = {};
+    /// Begins a picture. One that throws fails it, as a PictureDecoder's functions do; nullptr is IMGDL_ERROR_OUT_OF_MEMORY.
+    std::function<std::unique_ptr<PictureDecoder>(const imgdl_decode_options &)> decoder = {};
+};
+
+namespace detail {
+
+/// Inside a handler: tell(code, sentence or NULL) of what was thrown by a function of yours.
+template <typename Tell>
+void tell_thrown(imgdl_status otherwise, Tell &&tell) noexcept
+{
+    try {
+        throw;
+    } catch (const Error &error) {
+        tell(error.code() != IMGDL_OK ? error.code() : otherwise, error.what());
+    } catch (const std::bad_alloc &) {
+        tell(static_cast<imgdl_status>(IMGDL_ERROR_OUT_OF_MEMORY), nullptr);
+    } catch (const std::exception &error) {
+        tell(otherwise, error.what());
+    } catch (...) {
+        tell(otherwise, nullptr);
+    }
+}
+
+/// What call() returns, or what it throws is.
+template <typename Call>
+imgdl_status status_of(Call &&call) noexcept
+{
+    imgdl_status status = IMGDL_ERROR_INTERNAL;
+    try {
+        status = call();
+    } catch (...) {
+        tell_thrown(IMGDL_ERROR_INTERNAL, [&status](imgdl_status code, const char *) { status = code; });
+    }
+    return status;
+}
+
+/// A decoder where the library can have it, or why there is none.
+struct RunningDecoder {
+    std::unique_ptr<PictureDecoder> decoder = {};
+    imgdl_status failure = IMGDL_OK;
+
+    static imgdl_status feed(void *running, const void *bytes, std::size_t length) noexcept
+    {
+        return run(running, [=](PictureDecoder &picture) -> imgdl_status {
+            picture.feed({bytes, length});
+            return IMGDL_OK;
+        });
+    }
+    static imgdl_status info(void *running, imgdl_image_info *info) noexcept
+    {
+        return run(running, [=](PictureDecoder &picture) -> imgdl_status {
+            const std::optional<imgdl_image_info> known = picture.info();
+            if (!known)
+                return IMGDL_ERROR_NOT_READY;
+            const std::uint32_t size = info->struct_size;
+            *info = *known;
+            info->struct_size = size;
+            return IMGDL_OK;
+        });
+    }
+    static imgdl_status partial(void *running, imgdl_image **image) noexcept
+    {
+        return run(running, [=](PictureDecoder &picture) -> imgdl_status {
+            *image = picture.partial().release();
+            return *image ? IMGDL_OK : IMGDL_ERROR_NOT_READY;
+        });
+    }
+    static imgdl_status finish(void *running, imgdl_image **image) noexcept
+    {
+        return run(running, [=](PictureDecoder &picture) -> imgdl_status {
+            *image = picture.finish().release();
+            return *image ? IMGDL_OK : IMGDL_ERROR_INTERNAL;
+        });
+    }
+
+  private:
+    template <typename Call>
+    static imgdl_status run(void *running, Call &&call) noexcept
+    {
+        auto *known = static_cast<RunningDecoder *>(running);
+        return known->decoder ? status_of([&] { return call(*known->decoder); }) : known->failure;
+    }
+};
+
+} // namespace detail
+
+/// A codec of yours, for every downloader and decode() of the process as long as this lives; the newest is asked first.
+/// Destroying it takes the codec out. What decodes with it goes on, and its functions are destroyed when nothing does. In
+/// DecodeOptions::coder stands raw(), of one that lives when the options are used.
+class Coder : public detail::Owned<imgdl_coder, imgdl_coder_release> {
+  public:
+    using Owned::Owned;
+    explicit Coder(CoderFunctions functions)
+        : Owned(add(std::make_unique<CoderFunctions>(std::move(functions))))
+    {
+    }
+
+  private:
+    static const CoderFunctions &of(void *user) noexcept { return *static_cast<const CoderFunctions *>(user); }
+    static std::int32_t can_decode(const void *prefix, std::size_t length, void *user) noexcept
+    {
+        try {
+            const std::optional<bool> answer = of(user).can_decode({prefix, length});
+            return answer ? *answer : -1;
+        } catch (...) {
+            return 0;
+        }
+    }
+    static void *create(const imgdl_decode_options *options, void *user) noexcept
+    {
+        std::unique_ptr<detail::RunningDecoder> running(new (std::nothrow) detail::RunningDecoder());
+        if (!running)
+            return nullptr;
+        running->failure = detail::status_of([&]() -> imgdl_status {
+            running->decoder = of(user).decoder(*options);
+            return running->decoder ? IMGDL_OK : IMGDL_ERROR_OUT_OF_MEMORY;
+        });
+        return running.release();
+    }
+    static imgdl_coder *add(std::unique_ptr<CoderFunctions> functions)
+    {
+        detail::check_function(functions->can_decode, "can_decode");
+        detail::check_function(functions->decoder, "decoder");
+        imgdl_coder_table table = {};
+        table.struct_size = sizeof table;
+        table.can_decode = &can_decode;
+        table.create = &create;
+        table.feed = &detail::RunningDecoder::feed;
+        table.info = &detail::RunningDecoder::info;
+        table.partial = &detail::RunningDecoder::partial;
+        table.finish = &detail::RunningDecoder::finish;
+        table.destroy = detail::destroy<detail::RunningDecoder>;
+        table.user_data = functions.get();
+        table.destructor = detail::destroy<CoderFunctions>;
+        imgdl_coder *coder = nullptr;
+        detail::check(imgdl_coder_register(&table, &coder));
+        (void)functions.release(); // the table's destructor has it now
+        return coder;
+    }
+};
+
+namespace detail {
+
+/// A function without arguments, which need not be one that can be copied.
+struct AnyCall {
+    AnyCall() = default;
+    AnyCall(const AnyCall &) = delete;
+    AnyCall &operator=(const AnyCall &) = delete;
+    virtual ~AnyCall() = default;
+    virtual void call() = 0;
+};
+
+template <typename Function>
+struct StoredCall final : AnyCall {
+    Function function;
+
+    template <typename Given>
+    explicit StoredCall(Given &&given) : function(std::forward<Given>(given))
+    {
+    }
+    void call() override { function(); }
+};
+
+template <typename Function>
+std::unique_ptr<AnyCall> to_any_call(Function &&function, const char *what)
+{
+    auto stored = std::make_unique<StoredCall<std::decay_t<Function>>>(std::forward<Function>(function));
+    check_function(stored->function, what);
+    return stored;
+}
+
+/// What a Transfer and the library's word of it have in common. The Transfer has it; "started" points to it.
+class TransferState : public std::enable_shared_from_this<TransferState> {
+  public:
+    TransferState(imgdl_transfer *transfer, imgdl_downloader *downloader) noexcept
+        : raw_(transfer), downloader_(imgdl_downloader_retain(downloader))
+    {
+    }
+    TransferState(const TransferState &) = delete;
+    TransferState &operator=(const TransferState &) = delete;
+
+    imgdl_transfer *raw() const noexcept { return raw_; }
+    bool is_cancelled() const noexcept { return is_cancelled_; }
+
+    static void cancel(void *started, void *) noexcept
+    {
+        // A function may let go of the Transfer.
+        const auto state = static_cast<TransferState *>(started)->shared_from_this();
+        state->is_cancelled_ = true;
+        state->count_resume();
+        state->call_on_cancel();
+    }
+    static void resume(void *started, void *) noexcept
+    {
+        const auto state = static_cast<TransferState *>(started)->shared_from_this();
+        state->count_resume();
+        state->call_on_resume();
+    }
+
+    /// What a report was answered. Those that nobody wants any more are no errors.
+    void check_report(imgdl_status status) const
+    {
+        if (!is_cancelled_)
+            check(status);
+    }
+    bool try_send(Bytes bytes)
+    {
+        const imgdl_status status = imgdl_transfer_body(raw_, bytes.data(), bytes.size());
+        if (status == IMGDL_ERROR_NOT_READY)
+            return is_cancelled_;
+        check_report(status);
+        return true;
+    }
+    std::uint64_t resumes()
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        return resumes_;
+    }
+    /// Until it was resumed or cancelled since `resumes` was counted. Throws where that would have no end.
+    void wait(std::uint64_t resumes)
+    {
+        std::unique_lock<std::mutex> guard(lock_);
+        while (resumes_ == resumes) {
+            guard.unlock();
+            check_wait();
+            guard.lock();
+            // exit() tells nobody: one has to look.
+            resumed_.wait_for(guard, std::chrono::seconds(1), [&] { return resumes_ != resumes; });
+        }
+    }
+
+    void set_on_cancel(std::unique_ptr<AnyCall> call)
+    {
+        replace(on_cancel_, std::move(call));
+        // Whoever cancels looks for it after it has set the flag, and takes it once.
+        if (is_cancelled_)
+            call_on_cancel();
+    }
+    void set_on_resume(std::unique_ptr<AnyCall> call)
+    {
+        replace(on_resume_, std::move(call));
+        if (is_cancelled_)
+            (void)take(on_resume_);
+    }
+
+    /// The Transfer is gone. While it still begins the handle stays, for a loader that throws to say why.
+    void let_go() noexcept
+    {
+        {
+            const std::lock_guard<std::mutex> guard(lock_);
+            is_let_go_ = true;
+            if (is_starting_)
+                return;
+        }
+        release();
+    }
+    /// start returns; the sentence is of what was thrown.
+    void end_of_start(imgdl_status thrown, const char *sentence) noexcept
+    {
+        {
+            const std::lock_guard<std::mutex> guard(lock_);
+            is_starting_ = false;
+            if (!is_let_go_)
+                return;
+        }
+        // One that has ended refuses this.
+        if (thrown != IMGDL_OK)
+            ignore(imgdl_transfer_end(raw_, thrown, sentence));
+        release();
+    }
+
+  private:
+    void count_resume() noexcept
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        resumes_++;
+        resumed_.notify_all();
+    }
+    // No lock is held while a function is called or destroyed.
+    void replace(std::unique_ptr<AnyCall> &place, std::unique_ptr<AnyCall> call) noexcept
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        place.swap(call);
+    }
+    std::unique_ptr<AnyCall> take(std::unique_ptr<AnyCall> &place) noexcept
+    {
+        const std::lock_guard<std::mutex> guard(lock_);
+        return std::move(place);
+    }
+    void call_on_cancel() noexcept
+    {
+        const std::unique_ptr<AnyCall> forgotten = take(on_resume_), call = take(on_cancel_);
+        if (call)
+            call->call();
+    }
+    void call_on_resume() noexcept
+    {
+        std::unique_ptr<AnyCall> call = take(on_resume_);
+        if (!call)
+            return;
+        call->call();
+        // It may have been replaced meanwhile, or not be wanted any more.
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (!on_resume_ && !is_let_go_)
+            on_resume_.swap(call);
+    }
+    void release() noexcept
+    {
+        imgdl_transfer_release(raw_);
+        // They may have what has the Transfer.
+        (void)take(on_cancel_);
+        (void)take(on_resume_);
+    }
+    void check_wait() const
+    {
+        if (std::this_thread::get_id() == thread_)
+            throw Error(IMGDL_ERROR_WOULD_DEADLOCK, "the thread that drives all transfers must not wait");
+        const imgdl_status status = imgdl_downloader_wait_idle(downloader_.raw(), 0);
+        // Of one that was let go of before it began nothing more is known.
+        if (status != IMGDL_ERROR_WAIT_TIMEOUT && status != IMGDL_ERROR_INVALID_HANDLE)
+            check(status);
+    }
+
+    using SharedDownloader = Shared<imgdl_downloader, imgdl_downloader_retain, imgdl_downloader_release>;
+
+    imgdl_transfer *const raw_;
+    const SharedDownloader downloader_; // to ask it whether a thread may wait
+    const std::thread::id thread_ = std::this_thread::get_id();
+    std::atomic<bool> is_cancelled_ = {false};
+    std::mutex lock_ = {};
+    std::condition_variable resumed_ = {};
+    std::uint64_t resumes_ = 0; // that it was cancelled counts, too
+    bool is_starting_ = true, is_let_go_ = false;
+    std::unique_ptr<AnyCall> on_cancel_ = {}, on_resume_ = {};
+};
+
+template <typename Function>
+struct Loader;
+
+} // namespace detail
+
+/// A transfer that a loader of yours runs: head, body, end, reported from any thread, one at a time. One that is destroyed
+/// before its end fails with IMGDL_ERROR_CONNECTION_LOST. When nobody wants it any more, reports do nothing, and are no
+/// errors. end(), fail() and its destructor wait for on_cancel's and on_resume's functions on another thread: hold no lock
+/// there that these take. What they refer to may go after that.
+class Transfer {
+  public:
+    /// An empty one.
+    Transfer() noexcept = default;
+    Transfer(Transfer &&other) noexcept = default;
+    Transfer &operator=(Transfer &&other) noexcept
+    {
+        if (this != &other) {
+            reset();
+            state_ = std::move(other.state_);
+        }
+        return *this;
+    }
+    Transfer(const Transfer &) = delete;
+    Transfer &operator=(const Transfer &) = delete;
+    ~Transfer() { reset(); }
+
+    /// False for an empty one, as after end().
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+    /// The head, once, before the body: Content-Length, Content-Type …
+    void respond(std::int32_t status, const std::vector<Header> &headers = {})
+    {
+        const std::vector<imgdl_header> raw = detail::to_raw(headers);
+        state().check_report(imgdl_transfer_response(state().raw(), status, raw.data(), raw.size()));
+    }
+    /// Bytes of the body, copied, a Content-Encoding undone. Waits while the library holds 1 MiB that it cannot pass on, as
+    /// while the download is paused. Where Downloader::wait_idle() may not wait, this may not, and throws the same, as
+    /// IMGDL_ERROR_WOULD_DEADLOCK in the loader itself and in callbacks of the downloader: use try_send() there.
+    void send(Bytes bytes)
+    {
+        for (;;) {
+            const std::uint64_t resumes = state().resumes(); // before the call
+            if (state().try_send(bytes))
+                return;
+            state().wait(resumes);
+        }
+    }
+    /// The same, and never waits. False: nothing of these bytes was taken; they may come again when on_resume is called.
+    [[nodiscard]] bool try_send(Bytes bytes) { return state().try_send(bytes); }
+    /// This was all. The object is empty then; an end that is refused, as one before the head, leaves it as it was.
+    void end() { report_end(IMGDL_OK, nullptr); }
+    /// Why it failed: an IMGDL_ERROR_, and a sentence.
+    void fail(imgdl_status code, const std::string &message = {})
+    {
+        const char *sentence = message.empty() ? nullptr : detail::c_string(message, "the message");
+        if (code == IMGDL_OK)
+            throw Error(IMGDL_ERROR_INVALID_ARGUMENT, "IMGDL_OK is no failure");
+        report_end(code, sentence);
+    }
+    /// Nobody wants it any more.
+    bool is_cancelled() const noexcept { return state_ && state_->is_cancelled(); }
+    /// function() is called when nobody wants it any more, once, on the thread of the library that drives all transfers; at
+    /// once, where that has come. It takes the place of one that was given before. It may destroy the Transfer.
+    template <typename Function>
+    void on_cancel(Function &&function)
+    {
+        const auto keeping = shared_state();
+        keeping->set_on_cancel(detail::to_any_call(std::forward<Function>(function), "on_cancel"));
+    }
+    /// function() is called whenever bytes that were refused may come again, likewise; never after the other.
+    template <typename Function>
+    void on_resume(Function &&function)
+    {
+        shared_state()->set_on_resume(detail::to_any_call(std::forward<Function>(function), "on_resume"));
+    }
+
+  private:
+    template <typename Function>
+    friend struct detail::Loader;
+
+    explicit Transfer(std::shared_ptr<detail::TransferState> state) noexcept : state_(std::move(state)) {}
+    const std::shared_ptr<detail::TransferState> &shared_state() const
+    {
+        if (!state_)
+            throw Error(IMGDL_ERROR_INVALID_HANDLE, "the transfer has ended");
+        return state_;
+    }
+    detail::TransferState &state() const { return *shared_state(); }
+    void report_end(imgdl_status code, const char *sentence)
+    {
+        state().check_report(imgdl_transfer_end(state().raw(), code, sentence));
+        reset();
+    }
+    void reset() noexcept
+    {
+        if (const auto state = std::exchange(state_, nullptr))
+            state->let_go();
+    }
+
+    std::shared_ptr<detail::TransferState> state_ = {};
+};
+
+namespace detail {
+
+/// A loader where the library can have it.
+template <typename Function>
+struct Loader {
+    Function function;
+    imgdl_downloader *downloader; // a ticket, no reference: the downloader has this
+
+    template <typename Given>
+    Loader(Given &&given, imgdl_downloader *owner) : function(std::forward<Given>(given)), downloader(owner)
+    {
+    }
+    Loader(const Loader &) = delete;
+    Loader &operator=(const Loader &) = delete;
+
+    static void *start(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user) noexcept
+    {
+        auto *loader = static_cast<Loader *>(user);
+        std::shared_ptr<TransferState> state;
+        try {
+            state = std::make_shared<TransferState>(transfer, loader->downloader);
+        } catch (...) {
+            ignore(imgdl_transfer_end(transfer, IMGDL_ERROR_OUT_OF_MEMORY, nullptr));
+            imgdl_transfer_release(transfer);
+            return nullptr;
+        }
+        try {
+            loader->function(*request, Transfer(state));
+            state->end_of_start(IMGDL_OK, nullptr);
+        } catch (...) {
+            tell_thrown(IMGDL_ERROR_INVALID_OPERATION, [&state](imgdl_status code, const char *sentence) {
+                state->end_of_start(code, sentence);
+            });
+        }
+        return state.get(); // its Transfer has it; nobody is told of one that is gone
+    }
+};
+
+} // namespace detail
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Requests
 
 /// What to ask for: the fields of imgdl_request, owned. In C++20: Request{.url = "…", .event_mask = IMGDL_EVENT_ALL}.
@@ -920,7 +1480,7 @@ struct Request {
             raw.flags = request.flags;
             raw.event_mask = request.event_mask;
             raw.method = c_string(request.method, "the method", IMGDL_ERROR_INVALID_HEADER);
-            headers = Continuation::to_raw(request.headers);
+            headers = detail::to_raw(request.headers);
             raw.headers = headers.empty() ? nullptr : headers.data();
             raw.header_count = headers.size();
             raw.body = request.body.empty() ? nullptr : request.body.data();
@@ -1505,6 +2065,34 @@ class Downloader {
                                                     &detail::destroy<Stored>));
     }
     void clear_observer() { detail::check(imgdl_downloader_set_observer(raw_, nullptr, nullptr, nullptr)); }
+
+    /// loader(const imgdl_outgoing &, imgdl::Transfer) loads the URLs of a scheme, as "app" for app://…, or "https" in place of
+    /// the built-in one: see imgdl_transport_table. It begins a transfer, on the thread of the library that drives all of
+    /// them: it must not wait, and moves the Transfer to whoever is to report. One that throws has failed the transfer, with
+    /// the code of an Error, or IMGDL_ERROR_INVALID_OPERATION, and with what(); where the Transfer had been moved away before,
+    /// it has only returned. It is destroyed when it was taken out, or the downloader has ended, and no transfer uses it.
+    template <typename Function>
+    void register_transport(const std::string &scheme, Function &&loader)
+    {
+        const char *name = detail::c_string(scheme, "the scheme");
+        using Stored = detail::Loader<std::decay_t<Function>>;
+        auto stored = std::make_unique<Stored>(std::forward<Function>(loader), raw_);
+        detail::check_function(stored->function, "the loader");
+        imgdl_transport_table table = {};
+        table.struct_size = sizeof table;
+        table.start = &Stored::start;
+        table.cancel = &detail::TransferState::cancel;
+        table.resume = &detail::TransferState::resume;
+        table.user_data = stored.get();
+        table.destructor = &detail::destroy<Stored>;
+        detail::check(imgdl_transport_register(raw_, name, &table));
+        (void)stored.release(); // the table's destructor has it now
+    }
+    /// Takes the loader out; what it loads goes on. http and https are the built-in ones again.
+    void unregister_transport(const std::string &scheme)
+    {
+        detail::check(imgdl_transport_register(raw_, detail::c_string(scheme, "the scheme"), nullptr));
+    }
     imgdl_stats stats() const
     {
         imgdl_stats stats;

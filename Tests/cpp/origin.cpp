@@ -105,6 +105,13 @@ std::string ask(const std::string &path)
 void open_gate(const std::string &name) { ask("/_gate/" + name + "/open"); }
 void await_gate(const std::string &name) { ask("/_gate/" + name + "/reached"); }
 
+void serve(const std::string &name, const std::string &bytes)
+{
+    std::ofstream file(pictures / name, std::ios::binary);
+    if (!(file << bytes) || !file.flush())
+        throw std::runtime_error("cannot write " + name);
+}
+
 std::string read_picture(const std::string &name)
 {
     std::ifstream file(pictures / name, std::ios::binary);

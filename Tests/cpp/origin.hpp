@@ -16,6 +16,8 @@ std::string picture(const std::string &name_and_faults);
 std::string ask(const std::string &path);
 void open_gate(const std::string &name);
 void await_gate(const std::string &name);
+/// From now on it serves this, too.
+void serve(const std::string &name, const std::string &bytes);
 /// A file that it serves.
 std::string read_picture(const std::string &name);
 /// An empty folder of the test's own, which goes when the origin stops.

@@ -10,6 +10,8 @@ static_assert(!std::is_copy_constructible_v<imgdl::Downloader>);
 static_assert(std::is_nothrow_move_constructible_v<imgdl::Downloader>);
 static_assert(!std::is_copy_constructible_v<imgdl::Token> && std::is_nothrow_move_assignable_v<imgdl::Token>);
 static_assert(!std::is_copy_constructible_v<imgdl::Decoder> && std::is_nothrow_move_assignable_v<imgdl::Batch>);
+static_assert(!std::is_copy_constructible_v<imgdl::Coder> && std::is_nothrow_move_assignable_v<imgdl::Coder>);
+static_assert(!std::is_copy_constructible_v<imgdl::Transfer> && std::is_nothrow_move_assignable_v<imgdl::Transfer>);
 static_assert(std::is_nothrow_copy_constructible_v<imgdl::Image> && std::is_nothrow_move_constructible_v<imgdl::Image>);
 static_assert(std::is_nothrow_copy_constructible_v<imgdl::Error>, "what is thrown is copied without throwing");
 static_assert(std::is_aggregate_v<imgdl::Request> && std::is_aggregate_v<imgdl::Config>);
