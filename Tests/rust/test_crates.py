@@ -4,6 +4,7 @@ against an installed copy of the library.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -64,6 +65,65 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 """
 SAID = f"{VERSION} 2x1 true 2\n"
 
+# What a program of somebody's does where a panic ends it: one argument names the function of its own that panics.
+ABORTING = """
+use imgdl::{
+    Code, Coder, CoderOptions, Downloader, Events, Hooks, Image, ImageInfo, Outgoing, PictureDecoder, PixelFormat, Request,
+    Transfer,
+};
+
+const GIF: &str = "data:image/gif;base64,R0lGODdhAgABAIAAAP8AAAAA/ywAAAAAAgABAAACAkQKADs=";
+
+fn panic_in(place: &str) {
+    if std::env::args().nth(1).as_deref() == Some(place) {
+        panic!("the {place} is broken");
+    }
+}
+
+struct Toy;
+struct ToyDecoder;
+
+impl Coder for Toy {
+    fn can_decode(&self, prefix: &[u8]) -> Option<bool> {
+        Some(prefix.starts_with(b"TOY"))
+    }
+    fn decoder(&self, _options: &CoderOptions) -> Box<dyn PictureDecoder> {
+        Box::new(ToyDecoder)
+    }
+}
+
+impl PictureDecoder for ToyDecoder {
+    fn feed(&mut self, _bytes: &[u8]) -> Result<(), Code> {
+        panic_in("codec");
+        Ok(())
+    }
+    fn info(&mut self) -> Result<Option<ImageInfo>, Code> {
+        Ok(Some(ImageInfo::new(1, 1)))
+    }
+    fn finish(&mut self) -> Result<Image, Code> {
+        Image::from_pixels(1, 1, PixelFormat::Rgba8, &[0; 4], 4).map_err(|error| error.code())
+    }
+}
+
+fn main() -> Result<(), imgdl::Error> {
+    let hooks = Hooks::builder().transform_body(|_, next| {
+        panic_in("hook");
+        next.unchanged().unwrap();
+    });
+    let downloader = Downloader::builder().allow_data_urls().hooks(&hooks.build()?).build()?;
+    downloader.register_transport("app", |_: &Outgoing<'_>, mut transfer: Transfer| {
+        panic_in("loader");
+        transfer.respond(200, []).and_then(|()| transfer.send(b"TOY")).and_then(|()| transfer.end()).unwrap();
+    })?;
+    let _toy = imgdl::register_coder(Toy)?;
+    downloader.download(Request::new(GIF).on_event(Events::default(), |_, _| panic_in("callback")))?.wait()?;
+    let gif = downloader.get(GIF)?;
+    let toy = downloader.get("app://toy")?;
+    println!("{}x{} {}x{}", gif.width(), gif.height(), toy.width(), toy.height());
+    Ok(())
+}
+"""
+
 # As imgdl-sys/README.md shows it.
 with open(os.path.join(CRATES, "imgdl-sys/README.md"), encoding="utf-8") as readme:
     RPATH = re.search(r"```rust\n(.*?)```", readme.read(), re.S)[1]
@@ -105,13 +165,55 @@ class Sources(unittest.TestCase):
                     CARGO_TARGET_DIR=os.path.join(ROOT, "build/rust-ecosystem"))
 
 
-class Programs(unittest.TestCase):
-    """A program somewhere else, with the crates as they are packaged and the library as it is installed."""
+class Elsewhere(unittest.TestCase):
+    """A program somewhere else."""
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="imgdl-rust-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
+
+    def program(self, crates, build=None, main=MAIN, more=""):
+        """A folder with a program in it."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        write(f"{folder}/Cargo.toml", MANIFEST.format(crates=crates) + more)
+        write(f"{folder}/src/main.rs", main)
+        if build:
+            write(f"{folder}/build.rs", build)
+        return folder
+
+    def build(self, folder, **changes):
+        return run("cargo", "build", "--offline", "--quiet", folder=folder, CARGO_TARGET_DIR=f"{folder}/target", **changes)
+
+
+class Aborts(Elsewhere):
+    """Where the program says `panic = "abort"`."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.built = cls.program(cls(), CRATES, RPATH, ABORTING, '\n[profile.dev]\npanic = "abort"\n')
+        result = cls.build(cls(), cls.built, IMGDL_LIB_DIR=BUILT)
+        assert (result.returncode, result.stdout) == (0, ""), result.stdout
+
+    def test_what_does_not_panic_goes_on(self):
+        result = run(f"{self.built}/target/debug/consumer")
+        self.assertEqual((result.returncode, result.stdout), (0, "2x1 1x1\n"))
+
+    def test_a_panic_ends_the_program_and_says_why(self):
+        for place in ("callback", "hook", "loader", "codec"):
+            with self.subTest(place):
+                result = run(f"{self.built}/target/debug/consumer", place, RUST_BACKTRACE="0")
+                self.assertEqual(result.returncode, -signal.SIGABRT, result.stdout)
+                self.assertRegex(result.stdout, f"panicked at src/main.rs:.*\nthe {place} is broken\n")
+
+
+class Programs(Elsewhere):
+    """With the crates as they are packaged and the library as it is installed."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
         cls.prefix = os.path.join(cls.folder, "prefix")
         result = run("make", "-s", "install", f"PREFIX={cls.prefix}", folder=ROOT)
         assert result.returncode == 0, result.stdout
@@ -129,18 +231,6 @@ class Programs(unittest.TestCase):
                     target = os.path.join(cls.crates, name, path)
                     os.makedirs(os.path.dirname(target), exist_ok=True)
                     shutil.copyfile(source, target)
-
-    def program(self, crates=None, build=None):
-        """A folder with a program in it."""
-        folder = tempfile.mkdtemp(dir=self.folder)
-        write(f"{folder}/Cargo.toml", MANIFEST.format(crates=crates or self.crates))
-        write(f"{folder}/src/main.rs", MAIN)
-        if build:
-            write(f"{folder}/build.rs", build)
-        return folder
-
-    def build(self, folder, **changes):
-        return run("cargo", "build", "--offline", "--quiet", folder=folder, CARGO_TARGET_DIR=f"{folder}/target", **changes)
 
     def says(self, folder, **changes):
         result = run(f"{folder}/target/debug/consumer", **changes)
@@ -173,14 +263,14 @@ class Programs(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout)
 
     def test_by_pkg_config(self):
-        folder = self.program()
+        folder = self.program(self.crates)
         result = self.build(folder, PKG_CONFIG_PATH=self.pkg_config)
         self.assertEqual((result.returncode, result.stdout), (0, ""))
         self.assertEqual(self.paths(folder), [])
         self.says(folder, LD_LIBRARY_PATH=self.lib)
 
     def test_with_a_path_in_the_program(self):
-        folder = self.program(build=RPATH)
+        folder = self.program(self.crates, RPATH)
         result = self.build(folder, PKG_CONFIG_PATH=self.pkg_config)
         self.assertEqual((result.returncode, result.stdout), (0, ""))
         self.assertEqual(self.paths(folder), [self.lib])
@@ -189,14 +279,14 @@ class Programs(unittest.TestCase):
     def test_by_name_without_pkg_config(self):
         named = os.path.join(self.folder, "a name with spaces")
         shutil.copytree(self.lib, named, symlinks=True)
-        folder = self.program(build=RPATH)
+        folder = self.program(self.crates, RPATH)
         result = self.build(folder, IMGDL_LIB_DIR=named, PKG_CONFIG="/nonexistent/pkg-config", PKG_CONFIG_PATH=self.pkg_config)
         self.assertEqual((result.returncode, result.stdout), (0, ""))
         self.assertEqual(self.paths(folder), [named])
         self.says(folder)
 
     def test_in_the_repository_an_installed_copy_that_is_named_goes_first(self):
-        folder = self.program(crates=CRATES, build=RPATH)
+        folder = self.program(CRATES, RPATH)
         for changes, lib in (({"PKG_CONFIG_PATH": self.pkg_config}, self.lib), ({}, BUILT),
                              ({"PKG_CONFIG_PATH": self.folder}, BUILT), ({"IMGDL_LIB_DIR": self.lib}, self.lib)):
             result = self.build(folder, **changes)
@@ -205,7 +295,7 @@ class Programs(unittest.TestCase):
             self.says(folder)
 
     def test_what_is_not_found_is_said(self):
-        folder = self.program()
+        folder = self.program(self.crates)
         nowhere = os.path.join(self.folder, "nowhere")
         advice = ("libimgdl.so was not found", "PKG_CONFIG_PATH", "IMGDL_LIB_DIR")
         self.fails(folder, *advice, PKG_CONFIG_LIBDIR=nowhere)
@@ -221,7 +311,7 @@ class Programs(unittest.TestCase):
         self.fails(folder, *advice, nowhere, PKG_CONFIG_LIBDIR=f"{nowhere}-moved")
 
     def test_documentation_is_made_without_the_library(self):
-        folder = self.program()
+        folder = self.program(self.crates)
         result = run("cargo", "doc", "--offline", "--quiet", folder=folder, CARGO_TARGET_DIR=f"{folder}/target", DOCS_RS="1",
                      PKG_CONFIG_LIBDIR=os.path.join(self.folder, "nowhere"))
         self.assertEqual((result.returncode, result.stdout), (0, ""))

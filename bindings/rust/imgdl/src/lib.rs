@@ -90,7 +90,8 @@
 //! A panic in a callback goes no further than the callback. Its download is cancelled, the callback is not called
 //! again, and [`Token::wait`] returns an [`Error`] that [says so](Error::is_panic); [`Token::take_panic`] gives the
 //! panic to whoever wants to resume it. The same holds for the progress of a [`Batch`]. A [hook](Hooks) that panics
-//! refuses, a [`Loader`] fails its transfer, a [`Coder`] its picture, and an observer is not called again.
+//! refuses, a [`Loader`] fails its transfer, a [`Coder`] its picture, and an observer is not called again. Where the program
+//! is built with `panic = "abort"`, each of them ends it, with the panic's message.
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 
