@@ -310,7 +310,8 @@ class InstallTests(unittest.TestCase):
 
     def test_cmake_takes_ranges_and_components_as_cmake_documents_them(self):
         major, minor, patch = map(int, VERSION.split("."))
-        for wanted, fits in ((f"{MAJOR}", True), (f"{MAJOR}.0...{MAJOR}.99", True), (f"{MAJOR}.0...{VERSION}", True),
+        for wanted, fits in (("", True), (f"{MAJOR}", True), (f"{VERSION} EXACT", True), (f"{MAJOR}.{minor + 1} EXACT", False),
+                             (f"{MAJOR}.0...{MAJOR}.99", True), (f"{MAJOR}.0...{VERSION}", True),
                              (f"{MAJOR}.0...<{VERSION}", False), (f"{MAJOR}.0...<{major + 1}", True),
                              (f"{MAJOR}.0...{major + 1}", True), (f"0.1...{MAJOR}.0", False),
                              (f"{VERSION}...{VERSION}", True), (f"{major + 1}...{major + 2}", False),
