@@ -262,11 +262,11 @@ TEST("a codec's functions live as long as what decodes with them, and are destro
 {
     const auto faults = std::make_shared<Faults>();
     const std::string file = toy(20, 10);
-    std::optional<imgdl::Decoder> decoder;
+    std::unique_ptr<imgdl::Decoder> decoder;
     {
         imgdl::Coder coder(toy_functions(faults));
         CHECK(faults.use_count() == 3); // two functions have it, too
-        decoder.emplace();
+        decoder = std::make_unique<imgdl::Decoder>();
         decoder->feed(imgdl::Bytes(std::string_view(file).substr(0, 60)));
         imgdl::Coder moved = std::move(coder);
         CHECK(!coder && moved && faults.use_count() == 3);
