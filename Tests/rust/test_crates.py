@@ -1,6 +1,7 @@
 """The Rust crates as others meet them: lints, documentation, what is packaged, and programs of their own that are built
 against an installed copy of the library.
 """
+import json
 import os
 import re
 import shutil
@@ -159,6 +160,20 @@ class Sources(unittest.TestCase):
 
     def test_format(self):
         self.passes("cargo", "fmt", "--check")
+
+    def test_the_registry_would_take_what_they_say_of_themselves(self):
+        """As https://doc.rust-lang.org/cargo/reference/manifest.html has it."""
+        result = run("cargo", "metadata", "--offline", "--no-deps", "--format-version", "1")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        packages = json.loads(result.stdout)["packages"]
+        self.assertEqual({package["name"] for package in packages}, {"imgdl", "imgdl-sys"})
+        for package in packages:
+            with self.subTest(package["name"]):
+                self.assertEqual((package["version"], package["license"]), (VERSION, "Apache-2.0"))
+                self.assertTrue(package["description"] and package["readme"] and package["rust_version"])
+                self.assertTrue(1 <= len(package["keywords"]) <= 5 and 1 <= len(package["categories"]) <= 5)
+                for keyword in package["keywords"]:
+                    self.assertRegex(keyword, r"\A[a-z][a-z0-9_+-]{0,19}\Z")
 
     def test_documentation(self):
         self.passes("cargo", "doc", "--offline", "--no-deps", RUSTDOCFLAGS="-D warnings", IMGDL_LIB_DIR=BUILT,

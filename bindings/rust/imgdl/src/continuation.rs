@@ -14,6 +14,8 @@ use crate::headers::CHeaders;
 use crate::outgoing::Replacement;
 
 /// What a [`Continuation`] waits for an answer to.
+// They have no variants, and never will.
+#[allow(clippy::exhaustive_enums)]
 pub mod question {
     /// May this request be sent? See [`HooksBuilder::modify_request`](crate::HooksBuilder::modify_request).
     #[derive(Debug)]

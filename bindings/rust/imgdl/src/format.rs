@@ -160,6 +160,8 @@ impl ColourNotes {
 }
 
 /// A part of a picture, in pixels from its upper left corner.
+// Four numbers, and no more.
+#[allow(clippy::exhaustive_structs)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rectangle {
     /// From the left.

@@ -93,7 +93,9 @@
 //! refuses, a [`Loader`] fails its transfer, a [`Coder`] its picture, and an observer is not called again. Where the program
 //! is built with `panic = "abort"`, each of them ends it, with the panic's message.
 
-#![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+#![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]
+// What may get another field or variant says so.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod batch;
 mod body;

@@ -24,6 +24,7 @@ use crate::token::Token;
 
 /// Which of the waiting requests go first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Priority {
     /// After the others.
     Low,

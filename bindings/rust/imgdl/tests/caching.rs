@@ -190,7 +190,7 @@ fn a_directory_that_cannot_be_used_is_an_event() {
     assert!(!cache.statistics().unwrap().is_writable);
     let origin = Origin::start();
     let downloader = Downloader::builder().cache(&cache).build().unwrap();
-    assert_eq!(downloader.get(&origin.url("/pictures/opaque.png")).unwrap().width(), 900);
+    assert_eq!(downloader.get(origin.url("/pictures/opaque.png")).unwrap().width(), 900);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn suspended_downloads_wait_and_can_be_cancelled_together() {
         assert_eq!(wait(token).unwrap_err().code(), Code::CANCELLED);
     }
     downloader.set_suspended(false).unwrap();
-    assert!(downloader.get(&origin.url("/pictures/opaque.png?n=9")).is_ok());
+    assert!(downloader.get(origin.url("/pictures/opaque.png?n=9")).is_ok());
     assert_eq!(origin.count("/pictures/opaque.png"), 1);
     assert_eq!(downloader.set_max_concurrent(0).unwrap_err().code(), Code::INVALID_ARGUMENT);
 }
@@ -142,7 +142,7 @@ fn the_shared_downloader_cannot_be_closed() {
     let shared = Downloader::shared().unwrap();
     assert_eq!(shared.shutdown(Shutdown::Cancel, || {}).unwrap_err().code(), Code::INVALID_OPERATION);
     assert_eq!(shared.close().unwrap_err().code(), Code::INVALID_OPERATION);
-    assert!(Downloader::shared().unwrap().get(&origin.url("/pictures/opaque.png")).is_ok());
+    assert!(Downloader::shared().unwrap().get(origin.url("/pictures/opaque.png")).is_ok());
 }
 
 #[test]
@@ -153,6 +153,6 @@ fn a_request_may_have_a_time_limit() {
     let error = get(&downloader, Request::new(url).total_timeout(Duration::from_millis(50))).unwrap_err();
     assert_eq!(error.code(), Code::TOTAL_TIMEOUT);
     let quick = Downloader::builder().idle_timeout(Duration::from_millis(50)).build().unwrap();
-    let error = quick.get(&origin.url("/pictures/opaque.png?first_byte=never")).unwrap_err();
+    let error = quick.get(origin.url("/pictures/opaque.png?first_byte=never")).unwrap_err();
     assert_eq!(error.code(), Code::IDLE_TIMEOUT);
 }

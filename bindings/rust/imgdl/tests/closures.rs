@@ -88,7 +88,7 @@ fn a_panic_in_a_closures_drop_stays_there() {
     let token = downloader.download(request).unwrap();
     downloader.wait_idle_timeout(PATIENCE).unwrap();
     assert!(wait(&token).unwrap_err().is_panic());
-    assert!(downloader.get(&origin.url("/pictures/opaque.png")).is_ok());
+    assert!(downloader.get(origin.url("/pictures/opaque.png")).is_ok());
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn pictures_of_every_format_come_as_they_decode() {
     let origin = Origin::start();
     let downloader = Downloader::new().unwrap();
     for &(name, width, height, format) in PICTURES {
-        let image = downloader.get(&origin.url(&format!("/pictures/{name}"))).unwrap();
+        let image = downloader.get(origin.url(&format!("/pictures/{name}"))).unwrap();
         assert_eq!((image.width(), image.height(), image.format()), (width, height, format), "{name}");
         assert_eq!(image.pixel_format(), PixelFormat::Rgba8);
         assert_eq!(image.stride(), 4 * width as usize);

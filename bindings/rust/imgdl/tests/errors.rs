@@ -39,7 +39,7 @@ fn what_servers_do_wrong_has_a_code() {
         let path = path.split('?').next().unwrap();
         assert!(error.message().contains("127.0.0.1"), "{path}: the message names no URL: {error}");
     }
-    let error = downloader.get(&origin.url("/status/503")).unwrap_err();
+    let error = downloader.get(origin.url("/status/503")).unwrap_err();
     assert_eq!((error.code(), error.http_status()), (Code::INVALID_STATUS, 503));
 }
 

@@ -233,7 +233,7 @@ fn closures_live_as_long_as_somebody_may_ask_them() {
     let hooks = hooks.build().unwrap();
     let downloader = Downloader::builder().hooks(&hooks).build().unwrap();
     drop((hooks.clone(), hooks));
-    assert!(downloader.get(&origin.url("/pictures/opaque.png")).is_ok());
+    assert!(downloader.get(origin.url("/pictures/opaque.png")).is_ok());
     assert_eq!(drops.count(), 0);
     downloader.close().unwrap();
     assert_eq!(drops.count(), 1);

@@ -35,7 +35,7 @@ fn a_download_tells_where_its_time_went() {
     let told = finished(&seen).as_ref().unwrap().metrics.clone().unwrap();
     assert!(told.is_connection_reused);
     assert_eq!(wait(&token).unwrap().metrics, Some(told), "the result has them, too");
-    let error = downloader.get(&origin.url("/status/404")).unwrap_err();
+    let error = downloader.get(origin.url("/status/404")).unwrap_err();
     fits(error.metrics().unwrap());
     assert!(downloader.get("no URL").unwrap_err().metrics().is_none());
 }
@@ -54,8 +54,8 @@ fn an_observer_is_told_of_every_transfer() {
             sender.send((seen.kind, seen.transfer, seen.url.to_string(), seen.error, seen.http_status)).unwrap();
         })
         .unwrap();
-    downloader.get(&origin.url("/pictures/opaque.png?n=secret")).unwrap();
-    downloader.get(&origin.url("/status/404")).unwrap_err();
+    downloader.get(origin.url("/pictures/opaque.png?n=secret")).unwrap();
+    downloader.get(origin.url("/status/404")).unwrap_err();
     let first: Vec<_> = receiver.iter().take(4).collect();
     let kinds: Vec<Observed> = first.iter().map(|seen| seen.0).collect();
     assert_eq!(kinds, [Observed::Started, Observed::Response, Observed::Stopped, Observed::Finished]);
@@ -80,12 +80,12 @@ fn an_observer_that_panics_is_not_called_again() {
             panic!("in an observer")
         })
         .unwrap();
-    assert!(downloader.get(&origin.url("/pictures/opaque.png")).is_ok());
-    assert!(downloader.get(&origin.url("/pictures/opaque.png?n=2")).is_ok());
+    assert!(downloader.get(origin.url("/pictures/opaque.png")).is_ok());
+    assert!(downloader.get(origin.url("/pictures/opaque.png?n=2")).is_ok());
     assert_eq!(drops.count(), 1);
     let (sender, receiver) = mpsc::channel();
     downloader.set_observer(move |seen| sender.send(seen.kind).unwrap()).unwrap();
-    assert!(downloader.get(&origin.url("/pictures/opaque.png?n=3")).is_ok());
+    assert!(downloader.get(origin.url("/pictures/opaque.png?n=3")).is_ok());
     downloader.close().unwrap();
     assert_eq!(receiver.iter().count(), 4);
 }
@@ -104,7 +104,7 @@ fn statistics_count_and_measure() {
     for token in &tokens {
         wait(token).unwrap();
     }
-    downloader.get(&origin.url("/status/404")).unwrap_err();
+    downloader.get(origin.url("/status/404")).unwrap_err();
     downloader.wait_idle_timeout(PATIENCE).unwrap();
     let stats = downloader.stats().unwrap();
     assert_eq!((stats.submitted, stats.succeeded, stats.failed, stats.cancelled), (3, 2, 1, 0));

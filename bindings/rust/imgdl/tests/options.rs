@@ -182,7 +182,7 @@ fn what_failed_for_good_fails_at_once() {
 fn the_scale_factor_is_told_or_in_the_name() {
     let origin = Origin::start();
     let downloader = Downloader::new().unwrap();
-    assert_eq!(downloader.get(&origin.url("/pictures/opaque@3x.png")).unwrap().scale_factor(), 3.0);
+    assert_eq!(downloader.get(origin.url("/pictures/opaque@3x.png")).unwrap().scale_factor(), 3.0);
     let request = Request::new(origin.url("/pictures/opaque@3x.png")).scale_factor(1.5);
     assert_eq!(get(&downloader, request).unwrap().image.unwrap().scale_factor(), 1.5);
 }
@@ -266,7 +266,7 @@ fn after_a_change_of_the_network_there_are_new_connections() {
         if n == 2 {
             downloader.network_changed().unwrap();
         }
-        downloader.get(&origin.url(&format!("/pictures/opaque.png?n={n}"))).unwrap();
+        downloader.get(origin.url(&format!("/pictures/opaque.png?n={n}"))).unwrap();
     }
     assert_eq!(downloader.stats().unwrap().connections, 2);
 }

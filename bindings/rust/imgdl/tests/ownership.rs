@@ -80,7 +80,7 @@ fn an_image_outlives_everything_and_is_read_on_another_thread() {
     let expected = decode(&picture("opaque.png"), &DecodeOptions::new()).unwrap();
     let image = {
         let downloader = Downloader::new().unwrap();
-        let image = downloader.get(&origin.url("/pictures/opaque.png")).unwrap();
+        let image = downloader.get(origin.url("/pictures/opaque.png")).unwrap();
         downloader.close().unwrap();
         drop(origin);
         image
