@@ -186,6 +186,8 @@ final class URLParserTests: XCTestCase {
             ("/g:1", "http://a/g:1"), ("?g:1", "http://a/b/c/d;p?g:1"),
             (" /g h?i j ", "http://a/g%20h?i%20j"), ("g?u=http://x/y", "http://a/b/c/g?u=http://x/y"),
             ("//bücher.example", "http://xn--bcher-kva.example/"),
+            // No scheme begins with a digit: this is a path, and encoded like any other.
+            ("0://é \"/f", "http://a/b/c/0://%C3%A9%20%22/f"),
         ]
         for (reference, canonical) in table {
             XCTAssertEqual(try URLParser.resolve(reference, against: base).canonical, canonical, reference)

@@ -147,8 +147,8 @@ enum URLText {
         let slash = UInt8(ascii: "/")
         var start = 0
         while start < end, isSchemeCharacter(bytes[start]) { start += 1 }
-        // A colon with nothing ahead of it ends no scheme: "://x" is a path.
-        if start > 0, start < end, bytes[start] == UInt8(ascii: ":") {
+        // What is ahead of the colon is no scheme where it begins with no letter: "://x" and "0://x" are paths.
+        if start > 0, isLetter(bytes[0]), start < end, bytes[start] == UInt8(ascii: ":") {
             start += 1
         } else if start != 0 {
             return 0
