@@ -13,7 +13,8 @@ static void keep_some(const imgdl_event *event)
         return;
     if (event->image && one_in(4))
         put_or_release(IMAGE, imgdl_image_retain(event->image));
-    if (event->data && one_in(4))
+    /* Bodies come seldom, and hardly ever where the machine has much else to do. */
+    if (event->data)
         put_or_release(DATA, imgdl_data_retain(event->data));
     if (one_in(16))
         put_or_release(TOKEN, imgdl_token_retain(event->token));
