@@ -55,12 +55,14 @@ class Body:
     @property
     def view(self) -> memoryview:
         """The bytes themselves, read-only, not copied."""
-        if self._reference is None:
+        # Another thread may close it meanwhile.
+        reference = self._reference
+        if reference is None:
             if self._data is None:
                 raise error(Code.INVALID_HANDLE, "the body is closed")
             return memoryview(b"")
-        handle = self._reference.value
-        return view(self._reference, _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
+        handle = reference.value
+        return view(reference, _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
 
     def save(self, target: Target) -> None:
         """Writes the bytes into a file, over what is there.

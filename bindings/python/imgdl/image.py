@@ -303,11 +303,14 @@ class Image:
     def view(self) -> memoryview:
         """The pixels themselves, read-only, not copied: `height` rows, `stride` bytes apart; it ends with the last
         pixel."""
-        handle = self._handle
+        # Another thread may close it meanwhile.
+        reference = self._reference
+        if reference is None or reference.value is None:
+            raise error(Code.INVALID_HANDLE, "the image is closed")
+        handle = reference.value
         # Memory that somebody else lent for it may end there.
         size = _native.imgdl_image_stride(handle) * (_native.imgdl_image_height(handle) - 1) + _row(handle)
-        assert self._reference is not None
-        return view_of(self._reference, _native.imgdl_image_pixels(handle), size)
+        return view_of(reference, _native.imgdl_image_pixels(handle), size)
 
     @property
     def _row(self) -> int:

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import weakref
 
 import imgdl
@@ -42,6 +43,21 @@ class PixelTests(unittest.TestCase):
         gc.collect()
         self.assertIsNone(reference())
         self.assertEqual(bytes(part), PIXELS[8:12])
+
+    def test_views_of_what_another_thread_closes(self):
+        """Those who look at that moment have the pixels."""
+        stride = imgdl._native.imgdl_image_stride
+        image = imgdl.decode(DATA)
+
+        def close(handle):
+            image.close()
+            return stride(handle)
+
+        with unittest.mock.patch.object(imgdl._native, "imgdl_image_stride", close):
+            self.assertEqual(image.view, PIXELS)
+        with self.assertRaises(imgdl.Error) as caught:
+            image.view
+        self.assertEqual(caught.exception.code, Code.INVALID_HANDLE)
 
     def test_views_are_not_copies(self):
         image = imgdl.decode(DATA)
