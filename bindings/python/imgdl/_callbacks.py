@@ -8,7 +8,6 @@ will be called with it any more. So nothing is freed that C may call, and nothin
 from __future__ import annotations
 
 import _thread
-import dis
 import functools
 import itertools
 import signal
@@ -18,7 +17,7 @@ from _thread import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from . import _native, _process
-from ._waiting import Waiters
+from ._waiting import Waiters, beginning_inside
 from .errors import Code, Error, report
 
 Kept = TypeVar("Kept")
@@ -155,7 +154,9 @@ def last_callback(prototype: Any, is_waited_for: bool = True) -> Callable[[Calla
                             report(exception)
                             break
             except BaseException as exception:
+                # Between two tries.
                 _struck += (exception,)
+                called(*arguments)
 
         return prototype(_layered(called, None))
 
@@ -169,7 +170,7 @@ _LAYERS = 4 if sys.version_info < (3, 11) else 0
 def _layered(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> Callable[..., Optional[int]]:
     for _ in range(_LAYERS):
         function = _layer(function, otherwise)
-    return _beginning_inside(function)
+    return beginning_inside(function)
 
 
 def _layer(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> Callable[..., Optional[int]]:
@@ -183,22 +184,6 @@ def _layer(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> 
         return otherwise
 
     return called
-
-
-def _beginning_inside(function: Any) -> Any:
-    """The same function, which lets no handler of a signal run before its first line: from 3.11 on the instruction that
-    it begins with does so, unless it says that a generator goes on. Before, one that begins with `try` does not."""
-    code = function.__code__
-    resume = dis.opmap.get("RESUME")
-    for at in range(0, len(code.co_code), 2):
-        if code.co_code[at] == resume:
-            instructions = code.co_code[: at + 1] + bytes([_AFTER_YIELD_FROM]) + code.co_code[at + 2 :]
-            function.__code__ = code.replace(co_code=instructions)
-            break
-    return function
-
-
-_AFTER_YIELD_FROM = 2
 
 
 def raise_struck() -> None:

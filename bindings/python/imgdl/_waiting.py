@@ -8,6 +8,7 @@ its own, and all else are single steps: whoever is interrupted loses nothing but
 from __future__ import annotations
 
 import _thread
+import dis
 import threading
 import time
 from typing import Any, Callable, Optional
@@ -72,19 +73,41 @@ class Flag:
         return self._waiters.wait_for(self.is_set, timeout)
 
 
-# An error that is none of an interrupt's comes again and again.
-_MOST_INTERRUPTS = 100
-
-
-def surely(function: Callable[..., object], *arguments: Any) -> None:
-    """Calls what may be called again, until no interrupt strikes it. The last is raised then."""
-    struck: Optional[BaseException] = None
-    for _ in range(_MOST_INTERRUPTS):
-        try:
-            function(*arguments)
+def beginning_inside(function: Any) -> Any:
+    """The same function, which lets no handler of a signal run before its first line: from 3.11 on the instruction that
+    it begins with does so, unless it says that a generator goes on. Before, one that begins with `try` does not."""
+    code = function.__code__
+    resume = dis.opmap.get("RESUME")
+    for at in range(0, len(code.co_code), 2):
+        if code.co_code[at] == resume:
+            instructions = code.co_code[: at + 1] + bytes([_AFTER_YIELD_FROM]) + code.co_code[at + 2 :]
+            function.__code__ = code.replace(co_code=instructions)
             break
-        except BaseException as exception:
-            struck = exception
+    return function
+
+
+_AFTER_YIELD_FROM = 2
+
+
+# An error that is none of an interrupt's comes again and again.
+_TRIES = (None,) * 100
+
+
+@beginning_inside
+def surely(function: Callable[..., object], *arguments: Any) -> None:
+    """Calls what may be called again, until no interrupt strikes it: also where one strikes as this begins, or between two
+    tries. The last is raised then."""
+    struck: Optional[BaseException] = None
+    try:
+        for _ in _TRIES:
+            try:
+                function(*arguments)
+                break
+            except BaseException as exception:
+                struck = exception
+    except BaseException as exception:
+        struck = exception
+        surely(function, *arguments)
     if struck is not None:
         try:
             raise struck

@@ -226,6 +226,26 @@ class FlagTests(unittest.TestCase):
             surely(settle)
         self.assertEqual((done, caught.exception.args), ([0, 1, 2], (2,)))
 
+    def test_what_must_be_done_is_done_wherever_an_interrupt_strikes(self):
+        """Also the second one, where another has struck before."""
+        for failures in (0, 1):
+            number, has_struck = 0, True
+            while has_struck:
+                done = []
+
+                def settle():
+                    done.append(len(done))
+                    if len(done) <= failures:
+                        raise KeyboardInterrupt
+
+                has_struck, problem = struck(lambda: surely(settle), number, lambda code: code is surely.__code__)
+                self.assertGreater(len(done), failures, f"an interrupt at place {number}")
+                if has_struck:
+                    self.assertIsInstance(problem, KeyboardInterrupt)
+                del problem
+                number += 1
+            self.assertGreater(number, 1)
+
     def test_what_never_holds_is_not_waited_for_any_longer(self):
         self.assertFalse(Waiters().wait_for(lambda: False, 0.001))
 
