@@ -38,6 +38,7 @@ class State:
         self.is_closing = False
         self.is_finished = False
         self._has_let_go = False
+        self._is_abandoned = False
         self.pumps: list[Pump] = []
         # What the shared downloader, which lives on, has of ours.
         self.is_observed = False
@@ -202,19 +203,24 @@ class State:
         self.is_finished = True
 
     def abandon(self) -> None:
-        """The Python object is garbage, so that nothing is outstanding. Waits for nothing."""
+        """The Python object is garbage, so that nothing is outstanding. Waits for nothing; may be called again, where an
+        interrupt struck."""
         if self.generation != _process.generation:
             self.forget()
             return
         with self.lock:
-            if self.is_finished:
+            if self.is_finished and not self._is_abandoned:
                 return
-            is_closing, self.is_closing = self.is_closing, True
-            self.is_finished = not is_closing
+            if not self.is_closing:
+                self._is_abandoned = True
+            self.is_closing = True
+            self.is_finished = self._is_abandoned
             pumps = list(self.pumps)
         handle = self._owned.value
-        if handle and not is_closing:
-            _native.imgdl_downloader_release(handle)
+        if handle and self._is_abandoned:
+            has_let_go, self._has_let_go = self._has_let_go, True
+            if not has_let_go:
+                _native.imgdl_downloader_release(handle)
         for pump in pumps:
             pump.stop()
         if not pumps:

@@ -172,12 +172,34 @@ class OwnershipTests(unittest.TestCase):
     def test_downloaders(self):
         """None is left that nobody can close: each has descriptors of its own."""
 
+        self.descriptors_come_back(lambda: imgdl.Downloader().close(), is_meant)
+
+    def test_downloaders_that_cannot_be(self):
+        """Wherever an interrupt strikes as what was made of them is given back."""
+
+        def refused():
+            with self.assertRaises(imgdl.Error):
+                imgdl.Downloader(cookie_file="/missing/cookies")
+
+        code = imgdl._state.State.abandon.__code__
+        self.descriptors_come_back(refused, lambda each: each is code or None)
+
+    def descriptors_come_back(self, action, is_meant):
         def descriptors():
             return len(os.listdir("/proc/self/fd"))
 
-        imgdl.Downloader().close()
+        action()
         before = descriptors()
-        self.strike_everywhere_without_its_traceback(lambda: imgdl.Downloader().close(), lambda number: None)
+        number, has_struck = 0, True
+        while has_struck:
+            has_struck, problem = struck(action, number, is_meant)
+            if has_struck:
+                self.assertIsInstance(problem, KeyboardInterrupt, f"at place {number}")
+            elif problem is not None:
+                raise problem
+            del problem
+            number += 1
+        self.assertGreater(number, 3)
         # What ends on threads of the library ends a moment later.
         deadline = time.monotonic() + PATIENCE
         while descriptors() > before:
