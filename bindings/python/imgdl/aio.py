@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _callbacks
 from ._pump import Pump
 from ._waiting import Flag
+from .errors import Code, Error
 
 if TYPE_CHECKING:
     from ._pending import Pending
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 # Callbacks before the loop has its turn again.
 _BATCH = 64
+# How often who waits for a loop of another thread looks whether that still runs.
+_SECONDS_BETWEEN_LOOKS = 0.1
 
 
 class LoopPump(Pump):
@@ -62,6 +66,14 @@ class LoopPump(Pump):
             if self.is_over:
                 self.retire()
 
+    def dispatch(self, maximum: int = 0) -> None:
+        try:
+            super().dispatch(maximum)
+        except Error as problem:
+            # The loop runs again, or has come to its end, while another thread stands in its place: that one is at it.
+            if problem.code != Code.WOULD_DEADLOCK:
+                raise
+
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         # The loop's own is that of whoever asked for the first download.
         pending: Pending = arguments[0]
@@ -105,8 +117,13 @@ class LoopPump(Pump):
             self.retire()
 
     def join(self, timeout: Optional[float]) -> None:
-        if self._runs_elsewhere:
-            self._ended.wait(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._runs_elsewhere:
+            left = _SECONDS_BETWEEN_LOOKS if deadline is None else min(deadline - time.monotonic(), _SECONDS_BETWEEN_LOOKS)
+            # One that stops tells nobody.
+            if self._ended.wait(left) or deadline is not None and time.monotonic() >= deadline:
+                return
+        if self._ended.is_set():
             return
         # The loop does not run, or waits for this very call: this thread takes its place.
         if not self.is_over:

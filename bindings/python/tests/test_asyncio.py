@@ -6,6 +6,7 @@ from unittest import mock
 
 import imgdl
 from imgdl import Code
+from imgdl.aio import LoopPump
 from support import PATIENCE, OriginTests
 
 
@@ -148,6 +149,26 @@ class AsyncioTests(OriginTests):
 
         self.run_loop(main())
         self.assertOriginSees(abandoned=2)
+
+    def test_a_loop_that_stops_while_another_thread_closes(self):
+        """It has not come to the end of what it has, and that thread does not wait for it for ever."""
+        downloader = self.downloader()
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        closer = threading.Thread(target=downloader.close, daemon=True)
+
+        async def main():
+            token = downloader.download(self.origin.picture("palette.png", first_byte="never"), loop=loop)
+            closer.start()
+            while not token._pump._ended._waiters._locks:
+                await asyncio.sleep(0)
+            return token
+
+        with mock.patch.object(LoopPump, "_on_readable", lambda pump: None):
+            token = loop.run_until_complete(main())
+        closer.join(PATIENCE / 6)
+        self.assertFalse(closer.is_alive())
+        self.assertTrue(token.cancelled())
 
     def test_cancelling_one_of_two_that_share(self):
         async def main():
