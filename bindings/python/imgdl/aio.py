@@ -70,8 +70,9 @@ class LoopPump(Pump):
         try:
             super().dispatch(maximum)
         except Error as problem:
-            # The loop runs again, or has come to its end, while another thread stands in its place: that one is at it.
-            if problem.code != Code.WOULD_DEADLOCK:
+            # The loop runs again while another thread stands in its place: that one is at it, or has ended it.
+            is_ended = problem.code == Code.INVALID_HANDLE and not self._owned.value
+            if problem.code != Code.WOULD_DEADLOCK and not is_ended:
                 raise
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
