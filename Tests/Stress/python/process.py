@@ -1,5 +1,6 @@
 """What the process has, and whether it is what it was."""
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -27,6 +28,15 @@ def _threads():
 
 def _descriptors():
     return len(os.listdir("/proc/self/fd"))
+
+
+def _opened():
+    """What the descriptors are of."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return sorted(found)
 
 
 def resident_kilobytes():
@@ -107,7 +117,7 @@ def check(number):
         return _threads() <= _before["threads"] and _descriptors() <= _before["descriptors"]
 
     until(is_back, lambda: f"{_threads()} threads where there were {_before['threads']}, {_descriptors()} descriptors where there "
-                           f"were {_before['descriptors']}")
+                           f"were {_before['descriptors']}: {_opened()}; {_states()}")
     memory = resident_kilobytes()
     if memory > 2 * _before["memory"] + 200_000:
         violation(f"{memory} KiB of memory where there were {_before['memory']}")

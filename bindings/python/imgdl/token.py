@@ -344,7 +344,8 @@ def _on_end(key: int) -> None:
     pending = _outstanding.get(key)
     if pending is not None:
         try:
-            pending._end()
+            # Not only once: who is not found any more would have no end.
+            surely(pending._end)
         finally:
             settle(pending._pump, key)
 

@@ -32,6 +32,9 @@ class Striker:
     def __call__(self, frame, event, argument):
         if self.has_struck or not self._is_place(frame):
             return None
+        if _is_resumed(frame):
+            # Python tells a trace of what follows this instruction, and not of the instruction.
+            self.strike()
         frame.f_trace_opcodes = True
         trace = _Trace(self, frame.f_code)
         self.traces.append(trace)
@@ -53,6 +56,12 @@ class Striker:
             self.has_struck = True
             raise KeyboardInterrupt
         self.left -= 1
+
+
+def _is_resumed(frame):
+    """Whether a function begins, or a generator goes on, with a look for signals."""
+    code, number = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2] if frame.f_lasti >= 0 else (None, 0)
+    return code is not None and code == _RESUME and number < 2
 
 
 class _Trace:

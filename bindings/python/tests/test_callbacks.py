@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import imgdl
 from imgdl import _callbacks
@@ -123,6 +124,36 @@ class CallbackTests(unittest.TestCase):
             self.assertEqual(self.shown, [], f"at place {number}")
             number += 1
         self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_the_end_of_a_batch(self):
+        """Also the second interrupt, where another has struck what tells its progress."""
+        import asyncio
+
+        async def turn():
+            await asyncio.sleep(0.01)
+
+        code = imgdl.Batch._finish.__code__
+        number, has_struck = 0, True
+        while has_struck:
+            loop, batches = asyncio.new_event_loop(), []
+            with imgdl.Downloader() as downloader, unittest.mock.patch.object(imgdl.Batch, "_receive"):
+
+                async def ask():
+                    batches.append(downloader.prefetch([], loop=loop))
+
+                def act():
+                    loop.run_until_complete(ask())
+                    while imgdl.token._outstanding:
+                        loop.run_until_complete(turn())
+
+                has_struck, problem = struck(act, number, lambda each: each is code or None)
+                self.assertIsInstance(problem, KeyboardInterrupt if has_struck else type(None), f"at place {number}")
+                self.assertEqual([batch.done() for batch in batches], [True], f"at place {number}")
+            del problem
+            loop.close()
+            self.assertEqual(self.shown, [], f"at place {number}")
+            number += 1
+        self.assertGreater(number, 3)
 
     def test_what_raises_has_a_result(self):
         def raises():
