@@ -9,6 +9,7 @@ from . import _native, _process
 from ._callbacks import Registry, callback, failure, last_callback, new_key
 from ._options import COLOUR_NAMES
 from ._reference import CoderReference
+from ._waiting import beginning_inside
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
 
@@ -106,6 +107,8 @@ class Coder(_process.OfThisProcess):
             raise error(Code.INVALID_HANDLE, "the coder is closed")
         return handle
 
+    # An interrupt that struck before its first line would leave it registered.
+    @beginning_inside
     def close(self) -> None:
         """Takes it out. Any number of times."""
         _registered.discard(self)
