@@ -4,6 +4,7 @@ It does not where Python itself would lose what is raised, in finalizers, nor wh
 opens: in the events, conditions and threads of `threading`, and in asyncio. It never does in the player, which keeps count.
 """
 
+import contextlib
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ import weakref
 
 import imgdl
 from chance import dice, note, pick, strikes
+from imgdl import _callbacks
 
 PACKAGE = os.path.dirname(imgdl.__file__) + os.sep
 PLAYER = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -96,6 +98,11 @@ def switch(is_on):
         arm()
     else:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        # One that struck in C, while another struck where it was about to be raised, is raised by the next call of the
+        # library: here, and not in a loop that ends its tasks and must not be stopped, or at the end of the round.
+        while _callbacks._struck:
+            with contextlib.suppress(Interrupt):
+                _callbacks.raise_struck()
 
 
 def send():
