@@ -82,10 +82,10 @@ class Canvas:
         """Copies the picture here unless it is here: of the canvases that were wanted the first need not be its."""
         if _native.imgdl_image_pixels(image._handle) == self._address:
             return
-        view, height, row = image.view, image.height, image._row
+        height, row = image.height, image._row
         if not self._fits(height, row):
             raise self._misfit(height, row)
-        stride = self._stride or row
+        view, stride = image.view, self._stride or row
         for index in range(height):
             start = index * image.stride
             line = bytes(view[start : start + row])

@@ -26,6 +26,31 @@ if TYPE_CHECKING:
     from ._state import State
 
 
+class Waker:
+    """A descriptor that wakes a thread which waits for an executor's. Between it and its number no interrupt comes: what
+    is called for both is C alone."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+
+    @property
+    def number(self) -> int:
+        return self._numbers[0]
+
+    def open(self) -> None:
+        self._numbers.extend(map(os.eventfd, (0,), (os.EFD_CLOEXEC | os.EFD_NONBLOCK,)))
+
+    def wake(self) -> None:
+        for number in self._numbers:
+            os.eventfd_write(number, 1)
+
+    def close(self) -> None:
+        """May be called again."""
+        any(map(os.close, map(self._numbers.pop, range(len(self._numbers))[::-1])))
+
+
 class Pump:
     """One executor. What is said to be guarded is so by the lock of the downloader's state.
 
@@ -45,8 +70,8 @@ class Pump:
         self.is_dispatching = False
         # The thread that runs the callbacks; None before the first.
         self.thread: Optional[int] = None
-        # What wakes the thread that waits for the executor's descriptor; it closes it, too. Guarded.
-        self._waker: Optional[int] = None
+        # Of the threads that wait for the executor's descriptor: several may close a downloader in a loop's place. Guarded.
+        self._wakers: list[Waker] = []
 
     def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether that loop runs the callbacks."""
@@ -105,32 +130,32 @@ class Pump:
     def wake(self) -> None:
         """Has the thread of the pump look whether it is over."""
         with self.state.lock:
-            if self._waker is not None:
-                os.eventfd_write(self._waker, 1)
+            for waker in self._wakers:
+                waker.wake()
 
-    def _open_waker(self) -> int:
-        waker = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._waker = waker
-        return waker
-
-    def _close_waker(self) -> None:
+    def _open_waker(self, waker: Waker) -> None:
         with self.state.lock:
-            waker, self._waker = self._waker, None
-            if waker is not None:
-                os.close(waker)
+            self._wakers.append(waker)
+            waker.open()
 
-    def _dispatch_until_over(self) -> None:
-        """On the thread that opened the waker."""
-        assert self._waker is not None
+    def _close_waker(self, waker: Waker) -> None:
+        """May be called again."""
+        with self.state.lock:
+            if waker in self._wakers:
+                self._wakers.remove(waker)
+            waker.close()
+
+    def _dispatch_until_over(self, waking: int) -> None:
+        """`waking` is of a waker of this thread."""
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
-        poll.register(self._waker, select.POLLIN)
+        poll.register(waking, select.POLLIN)
         while not self.is_over:
             for descriptor, _ in poll.poll():
                 if descriptor == self.descriptor:
                     self._dispatch_here()
                 else:
-                    os.eventfd_read(self._waker)
+                    os.eventfd_read(waking)
 
     def _dispatch_here(self) -> None:
         self.dispatch()
@@ -156,9 +181,9 @@ class Pump:
     def forget(self) -> None:
         """In a forked child: lets go of what the child has a copy of."""
         self.release_executor()
-        waker, self._waker = self._waker, None
-        if waker is not None:
-            os.close(waker)
+        for waker in self._wakers:
+            waker.close()
+        self._wakers.clear()
 
 
 class _Attempt:
@@ -182,6 +207,7 @@ class ThreadPump(Pump):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self._runner: Optional[threading.Thread] = None
+        self._waker = Waker()
         # Who comes first may begin: a thread, or the pump itself, which has ended without one.
         self._claims: list[object] = []
         self._begun = Flag()
@@ -217,12 +243,12 @@ class ThreadPump(Pump):
 
     def _begin_now(self, attempt: _Attempt) -> None:
         try:
-            self._open_waker()
+            self._open_waker(self._waker)
             attempt.runner.start()
             self._runner = attempt.runner
             self._begun.set()
         except BaseException as problem:
-            self._close_waker()
+            self._close_waker(self._waker)
             attempt.problem = problem
             self._claims.clear()
             if self.is_stopping:
@@ -230,8 +256,8 @@ class ThreadPump(Pump):
 
     def _run(self) -> None:
         self.thread = threading.get_ident()
-        self._dispatch_until_over()
-        self._close_waker()
+        self._dispatch_until_over(self._waker.number)
+        self._close_waker(self._waker)
         self.release_executor()
         self.state.pump_ended(self)
         self._ended.set()

@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _callbacks
-from ._pump import Pump
-from ._waiting import Flag
+from ._pump import Pump, Waker
+from ._waiting import Flag, surely
 from .errors import Code, Error
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class LoopPump(Pump):
 
     @property
     def is_forsaken(self) -> bool:
-        # The waker is that of the thread that takes the loop's place.
-        return self.loop.is_closed() and self._waker is None
+        # A waker is that of a thread that takes the loop's place.
+        return self.loop.is_closed() and not self._wakers
 
     @property
     def is_own_thread(self) -> bool:
@@ -129,11 +129,12 @@ class LoopPump(Pump):
         # The loop does not run, or waits for this very call: this thread takes its place.
         if not self.is_over:
             self.thread = threading.get_ident()
-            self._open_waker()
+            waker = Waker()
             try:
-                self._dispatch_until_over()
+                self._open_waker(waker)
+                self._dispatch_until_over(waker.number)
             finally:
-                self._close_waker()
+                surely(self._close_waker, waker)
         self.retire()
 
 

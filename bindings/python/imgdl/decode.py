@@ -122,7 +122,12 @@ def decode(
     with Canvas(into, stride).lent(given) as canvas:
         picture = _image_of(_native.imgdl_decode, *_borrow(data), given, canvas=canvas)
         assert picture is not None
-        canvas.place(picture)
+        try:
+            canvas.place(picture)
+        except BaseException:
+            # What is raised has a traceback, which keeps the picture, which would keep `into`.
+            picture.close()
+            raise
         return picture
 
 

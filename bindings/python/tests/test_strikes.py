@@ -7,6 +7,7 @@ import time
 import unittest
 
 import imgdl
+import imgdl.aio
 from imgdl import _native
 from strikes import struck
 from support import PATIENCE, gif, png
@@ -111,6 +112,17 @@ class OwnershipTests(unittest.TestCase):
             with self.subTest(options):
                 self.strike_everywhere_without_its_traceback(act, check)
 
+    def test_memory_that_the_picture_does_not_fit(self):
+        """Turned it would: the memory is free again while the error's traceback is there."""
+        memory = bytearray(100)
+        with self.assertRaises(imgdl.Error) as caught:
+            try:
+                imgdl.decode(png(4, 3, [[1, 2, 3, 255] * 4] * 3), into=memory, stride=12)
+            except imgdl.Error:
+                memory.append(0)
+                raise
+        self.assertEqual(caught.exception.code, imgdl.Code.INVALID_ARGUMENT)
+
     def test_a_decoder(self):
         def act():
             with imgdl.Decoder() as decoder:
@@ -183,6 +195,26 @@ class OwnershipTests(unittest.TestCase):
 
         code = imgdl._state.State.abandon.__code__
         self.descriptors_come_back(refused, lambda each: each is code or None)
+
+    def test_closing_in_the_place_of_a_loop(self):
+        import asyncio
+
+        def act():
+            loop = asyncio.new_event_loop()
+            downloader = imgdl.Downloader(allow_data_urls=True)
+
+            async def ask():
+                downloader.download(URL, loop=loop)
+
+            loop.run_until_complete(ask())
+            try:
+                downloader.close()
+            finally:
+                downloader.close()
+                loop.close()
+
+        code = imgdl.aio.LoopPump.join.__code__
+        self.descriptors_come_back(act, lambda each: each is code or None)
 
     def descriptors_come_back(self, action, is_meant):
         def descriptors():
