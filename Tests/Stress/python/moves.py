@@ -30,7 +30,10 @@ def call(function):
     except EXPECTED:
         pass
     except Interrupt:
-        raise
+        # On another thread, what waits for a download or a batch raises what a callback of it raised: also what struck
+        # that one on the main thread. A thread that the library calls may hand it on, as any exception of a callback.
+        if threading.current_thread() is threading.main_thread() or is_inside():
+            raise
     except BaseException as problem:
         violation(f"{function.__name__} ended with {problem!r}", None, problem)
 

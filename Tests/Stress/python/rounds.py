@@ -169,10 +169,7 @@ def _finish(downloader):
 def _close_all():
     for downloader in _living():
         _finish(downloader)
-    downloader = do(imgdl.Downloader, "shared")
-    if _is_idle(downloader):
-        _check_shared(downloader)
-    do(downloader, "close")
+    do(_check_shared(), "close")
     # Of downloaders that were let go, and end what they have; where a loop is closed, close alone tells the end.
     for pending in list(process.registries()["downloads"].values()):
         let_go = pending._downloader
@@ -193,9 +190,18 @@ def _close_all():
         do(coder, "close")
 
 
-def _check_shared(downloader):
-    """Of all that were made so far."""
-    _check_statistics(downloader)
+def _check_shared():
+    """Of all that were made so far. A callback, or a loop that ends its tasks, may close it meanwhile: then there is a new
+    one, which is looked at."""
+    while True:
+        downloader = do(imgdl.Downloader, "shared")
+        try:
+            if _is_idle(downloader):
+                _check_statistics(downloader)
+            return downloader
+        except imgdl.Error as problem:
+            if problem.code != imgdl.Code.SHUT_DOWN:
+                raise
 
 
 def play(number, seconds):
