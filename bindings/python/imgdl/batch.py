@@ -166,11 +166,12 @@ class Batch(Pending):
     def _finish(self) -> None:
         self._callback = None
         downloader, self._downloader = self._downloader, None
+        # An interrupt that strikes as the lock is let go does not lose it.
+        reference = BatchReference()
         with self._pump.state.lock:
             self._is_done = True
-            handle, self._handle = self._handle, None
-        if handle is not None:
-            _native.imgdl_batch_release(handle)
+            reference.value, self._handle = self._handle, None
+        reference.release()
         self._run_hooks()
         del downloader
 

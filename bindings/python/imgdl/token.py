@@ -312,11 +312,12 @@ class Token(Pending, Generic[Result]):
         # Before anybody can see that it is done: callbacks keep nothing alive after the end.
         self._callbacks = None
         downloader, self._downloader = self._downloader, None
+        # An interrupt that strikes as the lock is let go does not lose it.
+        reference = TokenReference()
         with self._pump.state.lock:
             self._outcome = outcome
-            handle, self._handle = self._handle, None
-        if handle is not None:
-            _native.imgdl_token_release(handle)
+            reference.value, self._handle = self._handle, None
+        reference.release()
         self._run_hooks()
         del downloader
 

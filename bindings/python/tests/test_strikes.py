@@ -232,7 +232,8 @@ class OwnershipTests(unittest.TestCase):
             del problem
             number += 1
         self.assertGreater(number, 3)
-        # What ends on threads of the library ends a moment later.
+        # What ends on threads of the library ends a moment later; tracebacks of interrupts may be circles.
+        gc.collect()
         deadline = time.monotonic() + PATIENCE
         while descriptors() > before:
             self.assertLess(time.monotonic(), deadline, f"{descriptors()} descriptors, and {before} before")
