@@ -34,10 +34,7 @@ let package = Package(
         .target(
             name: "ImgdlTransport",
             dependencies: ["ImgdlCore", "CAres", "CCurl", "CCodings", "CPublicSuffix", "CSystem"]),
-        .target(
-            name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"],
-            // Tests decode for minutes: a debug build is optimised here, too. Assertions stay.
-            swiftSettings: [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]),
+        .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
         .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(
             name: "imgdl",
