@@ -17,7 +17,7 @@ from _thread import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from . import _native, _process
-from ._waiting import Waiters, beginning_inside
+from ._waiting import TRIES, Waiters, beginning_inside
 from .errors import Code, Error, report
 
 Kept = TypeVar("Kept")
@@ -124,10 +124,6 @@ def callback(
     return decorate
 
 
-# An error that is none of an interrupt's comes again and again.
-_TRIES = (None,) * 100
-
-
 def last_callback(prototype: Any, is_waited_for: bool = True) -> Callable[[Callable[..., None]], Any]:
     """As `callback`, of a function that C calls once and that must be through then: one that may be called again, and
     is where an interrupt strikes it."""
@@ -136,7 +132,7 @@ def last_callback(prototype: Any, is_waited_for: bool = True) -> Callable[[Calla
         def called(*arguments: Any) -> None:
             global _struck
             try:
-                for _ in _TRIES:
+                for _ in TRIES:
                     is_main = True
                     try:
                         is_main = get_ident() == _main_thread

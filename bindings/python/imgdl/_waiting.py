@@ -89,8 +89,8 @@ def beginning_inside(function: Any) -> Any:
 _AFTER_YIELD_FROM = 2
 
 
-# An error that is none of an interrupt's comes again and again.
-_TRIES = (None,) * 100
+# Tries end: an error that is none of an interrupt's comes again and again.
+TRIES = (None,) * 100
 
 
 @beginning_inside
@@ -99,7 +99,7 @@ def surely(function: Callable[..., object], *arguments: Any) -> None:
     tries. The last is raised then."""
     struck: Optional[BaseException] = None
     try:
-        for _ in _TRIES:
+        for _ in TRIES:
             try:
                 function(*arguments)
                 break
