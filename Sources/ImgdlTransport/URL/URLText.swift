@@ -147,7 +147,7 @@ enum URLText {
         let slash = UInt8(ascii: "/")
         var start = 0
         while start < end, isSchemeCharacter(bytes[start]) { start += 1 }
-        // What is ahead of the colon is no scheme where it begins with no letter: "://x" and "0://x" are paths.
+        // A scheme begins with a letter: "://x" and "0://x" are paths.
         if start > 0, isLetter(bytes[0]), start < end, bytes[start] == UInt8(ascii: ":") {
             start += 1
         } else if start != 0 {
