@@ -66,7 +66,10 @@ def context_maps(count):
         (0, 1), (0, 1), (0, 2), (0, 4), *[(0, 2)] * 256,
         (1, 1), (0, 3), (1, 1), (15, 4), (1, 2), (0, 2), (14, 5), (0, 14), (1, 1), (0, 1),
         *[(1, 2), (0, 2), (65, 8)] * 2, (1, 2), (0, 2), (8, 10), (1, 2), (0, 2), (0, 6))
-    return bytes_of([0] + block * count + [1, 1])
+    # Eight blocks are whole bytes: made once, and moved by the first bit.
+    blocks = int.from_bytes(bytes_of(block * 8) * (count // 8) + bytes_of(block * (count % 8)), "little")
+    length = len(block) * count
+    return (blocks << 1 | 3 << length + 1).to_bytes((length + 3 + 7) // 8, "little")
 
 
 def prefix_code(lengths):
