@@ -452,7 +452,9 @@ bench: bench-decode bench-cache bench-engine bench-transfer
 # What a hit of the cache costs, among 1,000 entries and 1,000,000, and whether within its bounds (docs/performance.md).
 .PHONY: bench-cache
 bench-cache: build/.setup-bench build/bin/imgdl-cache-bench build/bench/hits
-	build/bin/imgdl-cache-bench
+	@# Where two threads that wait for each other run, the kernel decides anew each time, and a hit takes up to twice as long on
+	@# two cores as on one.
+	taskset --cpu-list 0 build/bin/imgdl-cache-bench
 	build/bench/hits
 
 BENCH_COMMON := bench/measure.c bench/measure.h bench/origin.c bench/origin.h

@@ -90,7 +90,8 @@ let package = Package(
         .executableTarget(
             name: "imgdl-cache-crash", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore"], path: "Tests/Crash"),
         .executableTarget(
-            name: "imgdl-cache-bench", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore"], path: "bench/cache"),
+            name: "imgdl-cache-bench", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore", "CStore"],
+            path: "bench/cache"),
         .testTarget(name: "ImgdlCacheTests", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore", "CStore"]),
         .testTarget(
             name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),

@@ -4,9 +4,15 @@
 #include "writing.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define FRESH "header=Cache-Control:max-age=600"
@@ -382,3 +388,49 @@ TEST("what a request brings that was sent before another process, or this one, r
     }
     removals_end(&all);
 }
+
+/* Older containers forbid it, and kernels before Linux 5.6 do not know it. */
+static void forbid_openat2(int error)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        harness_skip("this machine cannot forbid a call of the system");
+    struct open_how how = {.flags = O_RDONLY};
+    REQUIRE(syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof how) < 0 && errno == error);
+}
+
+static void check_without_openat2(int error)
+{
+    forbid_openat2(error);
+    char *folder = new_folder();
+    imgdl_cache *cache;
+    REQUIRE_OK(open_cache(folder, &(int){0}, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    const char *url = at_origin("/pictures/tiny.png?" FRESH "&n=%d", (int)getpid());
+    struct reply first = ask(downloader, url, 0, BODY);
+    CHECK_NUMBER(first.outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    /* Of another cache, whose memory has nothing. */
+    imgdl_cache *other;
+    REQUIRE_OK(open_cache(folder, &(int){0}, &other));
+    imgdl_downloader *second_downloader = new_caching_downloader(other);
+    struct reply second = ask(second_downloader, url, 0, BODY);
+    CHECK_NUMBER(second.outcome, IMGDL_CACHE_OUTCOME_HIT);
+    CHECK(second.length == first.length && second.sum == first.sum);
+    REQUIRE_OK(imgdl_downloader_destroy(second_downloader));
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(other);
+    imgdl_cache_release(cache);
+    free(folder);
+}
+
+TEST("a body is read where the system forbids openat2()") { check_without_openat2(EPERM); }
+
+TEST("a body is read where the system does not know openat2()") { check_without_openat2(ENOSYS); }

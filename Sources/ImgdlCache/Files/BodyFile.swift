@@ -14,15 +14,14 @@ enum BodyFile {
 
     static func read(_ path: InnerPath, length: Int64, checksum: Int64) -> Content {
         let descriptor: Int32
+        let lengthFound: Int64
         do throws(DiskError) {
-            descriptor = try PlainFile.open(path, O_RDONLY)
+            (descriptor, lengthFound) = try PlainFile.openWithLength(path, O_RDONLY)
         } catch {
             return error.isMissing ? .missing : error.isNoFile ? .damaged : .unreadable
         }
         defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return .unreadable }
-        guard Int64(status.st_size) == length else { return .damaged }
+        guard lengthFound == length else { return .damaged }
         var isShort = false
         let slices = BodySlice.filled(count: Int(length)) { memory in
             var rest = memory
@@ -36,8 +35,8 @@ enum BodyFile {
             return true
         }
         guard let slices else { return isShort ? .damaged : .unreadable }
-        guard let found = self.checksum(of: slices) else { return .unreadable }
-        return found == checksum ? .whole(slices) : .damaged
+        guard let read = self.checksum(of: slices) else { return .unreadable }
+        return read == checksum ? .whole(slices) : .damaged
     }
 
     private static func checksum(of slices: [BodySlice]) -> Int64? {

@@ -16,6 +16,12 @@ import ImgdlCore
 /// other's for damaged.
 package struct Folder: Sendable {
     let path: String
+    let bodies: InnerPath
+
+    init(path: String) {
+        self.path = path
+        bodies = InnerPath(path).appending("bodies-\(Self.version)")
+    }
 
     static let version = 1
 
@@ -27,15 +33,17 @@ package struct Folder: Sendable {
     var turn: String { "\(path)/turn-\(Self.version)" }
     var opening: String { "\(path)/opening-\(Self.version)" }
     var changes: String { "\(path)/changes-\(Self.version)" }
-    var bodies: InnerPath { inner.appending("bodies-\(Self.version)") }
     var writers: InnerPath { inner.appending("writers-\(Self.version)") }
 
     static let shardCount = 256
 
-    func shard(_ number: Int) -> InnerPath { bodies.appending(hexadecimal(UInt64(number), digits: 2)) }
+    func shard(_ number: Int) -> InnerPath { bodies.appending(Self.name(ofShard: number)) }
+    private static func name(ofShard number: Int) -> String { hexadecimal(UInt64(number), digits: 2) }
     /// Neighbours share one: a flush of a few syncs one folder or two.
     func shard(of id: EntryID) -> Int { Int(id.rawValue >> 6 & 0xFF) }
-    func body(_ id: EntryID) -> InnerPath { shard(shard(of: id)).appending(Self.name(of: id)) }
+    func body(_ id: EntryID) -> InnerPath {
+        bodies.appending(Self.name(ofShard: shard(of: id)), Self.name(of: id))
+    }
 
     static func name(of id: EntryID) -> String { hexadecimal(UInt64(bitPattern: id.rawValue), digits: 16) }
 

@@ -17,7 +17,7 @@ struct InnerPath: Sendable, CustomStringConvertible {
         self.names = names
     }
 
-    func appending(_ name: String) -> InnerPath { InnerPath(root, names + [name]) }
+    func appending(_ more: String...) -> InnerPath { InnerPath(root, names + more) }
 
     /// In the same folder, with so much more behind its name.
     func beside(_ end: String) -> InnerPath { InnerPath(root, names.dropLast() + [name + end]) }
@@ -44,6 +44,27 @@ struct InnerPath: Sendable, CustomStringConvertible {
         return try name.withCString { (name) -> Swift.Result<Result, DiskError> in
             do throws(DiskError) { return .success(try body(folder, name)) } catch { return .failure(error) }
         }.get()
+    }
+
+    /// Opens it as a file, and no link.
+    func open(_ access: Int32) throws(DiskError) -> Int32 {
+        if let descriptor = openInOneCall(access) { return descriptor }
+        return try reach { (folder, name) throws(DiskError) in
+            let descriptor = openat(folder, name, access | O_NOFOLLOW)
+            guard descriptor >= 0 else { throw DiskError("open \(self)") }
+            return descriptor
+        }
+    }
+
+    /// Of a body, which each hit opens: the folder that it is in needs no descriptor of its own. nil: it has failed, or the
+    /// system does not know that call or forbids it, and the other way says why.
+    private func openInOneCall(_ access: Int32) -> Int32? {
+        guard names.count == 3 else { return nil }
+        let folder = store_open_folder(AT_FDCWD, "\(root)/\(names[0])")
+        guard folder >= 0 else { return nil }
+        defer { close(folder) }
+        let descriptor = store_open_inside(folder, "\(names[1])/\(names[2])", access)
+        return descriptor < 0 ? nil : descriptor
     }
 
     /// Calls `body` with the folder itself.

@@ -40,6 +40,11 @@ int store_synchronize_database(sqlite3 *database);
  * (ENOTDIR). A descriptor, or -1 and errno. */
 int store_open_folder(int folder, const char *name);
 
+/* open() of what is some folders below `folder`: no link on the way nor at its end is followed (ELOOP). One call of the system,
+ * openat2(), which it does not know before Linux 5.6 (ENOSYS), and which some containers forbid (EPERM). A descriptor, or -1 and
+ * errno. */
+int store_open_inside(int folder, const char *path, int access);
+
 /* Cuts a file off; a link is not followed. Not by a descriptor that could read it: closing that would let go of all locks that
  * this process has there. */
 void store_empty_file(const char *path);
