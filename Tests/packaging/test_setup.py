@@ -232,7 +232,7 @@ class ListTests(unittest.TestCase):
     def test_its_lines(self):
         with open(os.path.join(ROOT, "packaging/debian-packages"), encoding="utf-8") as file:
             lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
-        purposes = {"build", "run", "test", "docs", "bench", "wheel", "ecosystem", "machines", "built"}
+        purposes = {"build", "run", "test", "docs", "bench", "wheel", "ecosystem", "machines", "caching", "built"}
         self.assertEqual({line[0] for line in lines}, purposes)
         named = [tuple(line[:2]) for line in lines]
         self.assertEqual(len(named), len(set(named)))
@@ -252,7 +252,7 @@ class MakeTests(unittest.TestCase):
                 name for name in names if at == ROOT and name in ("build", ".build", ".git")])
             for target in ("all", "library", "programs", "run", "test", "suites", "docs", "man", "install", "wheel", "setup",
                            "fuzz", "soak", "abi-check", "format-check", "test-tsan", "test-long", "test-machines",
-                           "test-ecosystem", "examples-avif", "examples-event-loops", "bench-decode"):
+                           "test-ecosystem", "test-caching", "examples-avif", "examples-event-loops", "bench-decode"):
                 with self.subTest(target):
                     done = subprocess.run(["make", "-s", "--no-print-directory", "-C", copy, target], env={"PATH": programs},
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
