@@ -15,11 +15,11 @@ extension Cache {
     package func query(_ key: String) throws(Failure) -> CachedResponse? {
         try checkOpen()
         try checkMayWait()
-        guard let disk else {
-            removeOld()
-            return memory.newest(key)
-        }
-        return try disk.query(key)
+        let onDisk = try disk?.query(key)
+        removeOld()
+        // What the disk could not take is kept in memory all the same, and answers from there.
+        guard let inMemory = memory.newest(key) else { return onDisk }
+        return onDisk.map { inMemory.isNewer(than: $0) } ?? true ? inMemory : onDisk
     }
 
     /// As `remove(key:)`, which does not wait. What cannot be removed from the disk throws, as in the next three.

@@ -97,8 +97,9 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     func newest(_ key: String) -> CachedResponse? {
-        lock.withLock {
-            guard let item = shelves[key]?.items.first else { return nil }
+        changes.check()
+        return lock.withLock {
+            guard let shelf = shelves[key], isCurrent(shelf), let item = shelf.items.first else { return nil }
             return CachedResponse(
                 id: item.entry.id, response: item.entry.response, storedTime: item.storedTime, usedTime: item.usedTime)
         }

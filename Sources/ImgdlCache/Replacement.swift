@@ -29,10 +29,16 @@ extension StoredResponse {
 }
 
 extension StoredEntry {
-    func isNewer(than other: StoredEntry) -> Bool { rank > other.rank }
+    func isNewer(than other: StoredEntry) -> Bool { response.rank(id) > other.response.rank(other.id) }
+}
 
-    private var rank: (seconds: Int64, fraction: Int64, id: Int64) {
-        (response.responseTime, response.fractions?.response ?? 0, id.rawValue)
+extension CachedResponse {
+    func isNewer(than other: CachedResponse) -> Bool { response.rank(id) > other.response.rank(other.id) }
+}
+
+extension StoredResponse {
+    fileprivate func rank(_ id: EntryID) -> (seconds: Int64, fraction: Int64, id: Int64) {
+        (responseTime, fractions?.response ?? 0, id.rawValue)
     }
 }
 

@@ -256,6 +256,21 @@ final class DiskTests: StoreTestCase {
         cache.close()
     }
 
+    /// Memory alone has it, and answers with it.
+    func testQueryTellsWhatTheDiskCouldNotTake() throws {
+        configuration.maximumBytes = 100_000
+        configuration.maximumMemoryBytes = 1 << 20
+        let cache = try open()
+        cache.put("k", bytes(200_000), response(at: 7))
+        try cache.flush()
+        XCTAssertEqual(try cache.statistics().notStored, 1)
+        XCTAssertNotNil(cache.findInMemory("k") { _ in .entry(0, withBody: true) })
+        XCTAssertEqual(try cache.query("k")?.response.bodyLength, 200_000)
+        try cache.removeAndWait(key: "k")
+        XCTAssertNil(try cache.query("k"))
+        cache.close()
+    }
+
     func testAFullQueueGivesUpTheWriteAndNotTheCaller() throws {
         tuning.queueBytes = 2_500
         let cache = try open()
