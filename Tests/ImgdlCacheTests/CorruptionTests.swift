@@ -17,7 +17,7 @@ final class CorruptionTests: StoreTestCase {
     func testRandomCorruptions() throws {
         let environment = { (name: String) in getenv(name).map { String(cString: $0) } }
         let seed = environment("IMGDL_SEED").flatMap { UInt64($0) } ?? .random(in: 1..<1_000_000)
-        let rounds = environment("IMGDL_LONG") == nil ? 12 : 100
+        let rounds = environment("IMGDL_LONG") == nil ? 6 : 100
         print("corruptions: \(rounds) rounds, seed \(seed): IMGDL_SEED=\(seed) plays them again")
         // It is wanted most where the run is killed.
         fflush(nil)

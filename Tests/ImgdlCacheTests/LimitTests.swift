@@ -128,7 +128,7 @@ final class LimitTests: StoreTestCase {
         configuration.maximumBytes = 2_000_000
         let cache = try open()
         var most: Int64 = 0
-        for round in 0..<100 {
+        for round in 0..<30 {
             let writers = (0..<4).compactMap { cache.write("k\(round)-\($0)", response()) }
             for _ in 0..<4 {
                 for writer in writers { writer.append(slices(bytes(50_000))) }
@@ -141,8 +141,8 @@ final class LimitTests: StoreTestCase {
         }
         try cache.flush()
         let statistics = try cache.statistics()
-        XCTAssertEqual(statistics.stored + statistics.notStored, 300)
-        XCTAssertGreaterThan(statistics.stored, 290)
+        XCTAssertEqual(statistics.stored + statistics.notStored, 90)
+        XCTAssertGreaterThan(statistics.stored, 87)
         XCTAssertGreaterThan(most, 1_000_000)
         // Folders, index and log.
         XCTAssertLessThanOrEqual(most, 2_000_000 + 8 << 20)
