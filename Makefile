@@ -36,7 +36,7 @@ help:
 #? make test        every suite; make test-long: more seeds, everything under sanitizers, and test-machines
 #? make test-machines  a clean clone in bare roots of Debian 12, 13 and sid; ROOT=sid for one, RENEW=yes for new roots
 #? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python, Rust crates
-#? make test-caching  a public conformance suite for HTTP caches, CACHE_TESTS=its folder (docs/caching.md); WAY=memory
+#? make test-caching  a public conformance suite for HTTP caches, CACHING_SUITE=its folder (docs/caching.md); WAY=memory
 #? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make examples-event-loops  examples/event-loops: downloads on the loops of epoll, GLib and libuv, in build/examples
@@ -401,12 +401,13 @@ test-machines:
 	@packaging/setup build machines
 	@Tests/machines/run $(if $(RENEW),--renew) $(ROOT)
 
-# A public conformance suite for HTTP caches, which is not in this repository: CACHE_TESTS=… is its folder.
+# A public conformance suite for HTTP caches, which is not in this repository: CACHING_SUITE=… is its folder.
 .PHONY: test-caching
 test-caching:
+	@[ -d "$(CACHING_SUITE)" ] || { echo "make test-caching: name the folder of the suite, CACHING_SUITE=…" >&2; exit 2; }
 	@packaging/setup build caching
 	@$(MAKE) --no-print-directory library
-	Tests/caching-suite/play $(if $(WAY),--way $(WAY)) $(CACHE_TESTS)
+	Tests/caching-suite/play $(if $(WAY),--way $(WAY)) $(CACHING_SUITE)
 
 # Memory, threads and descriptors must be flat. Ten minutes of it are in test-long.
 SOAK_SECONDS ?= 3600

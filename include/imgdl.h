@@ -840,7 +840,7 @@ typedef struct imgdl_request {
                                          /* (INVALID_HEADER); "" is one, too. NULL: the downloader's                 */
     uint64_t max_stale_ms;               /* what has been stale in the cache for longer does not answer, whatever    */
                                          /* allows it (section 15), with IMGDL_CACHE_ONLY, too; in whole seconds,    */
-                                         /* rounded down. 0: the downloader's; IMGDL_STALE_NEVER; IMGDL_NO_LIMIT     */
+                                         /* 1 to 999: no second. 0: the downloader's; IMGDL_STALE_NEVER, _NO_LIMIT   */
 } imgdl_request;                         /* end of 1.1 */
 
 /** Fills *request with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -1529,8 +1529,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Stored     answers to GET over http and https that their server allows to be kept, redirects too, Content-Encoding
  *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too; what a Range
  *            of your own brought (206) answers ranges within it. Not stored: no-store, demands for credentials (401), answers
- *            to other methods, Vary: *, file: and data: URLs, schemes of yours. PUT, POST, DELETE
- *            and methods that are not known remove what is stored for their URL when they succeed.
+ *            to other methods, Vary: *, file: and data: URLs, schemes of yours. All methods but
+ *            GET, HEAD, OPTIONS and TRACE, such as PUT, POST, PATCH and DELETE, remove what is stored for their URL when
+ *            they succeed.
  *            An error such as a 404 is stored, and answers for its max-age, where a request takes it as an answer: with
  *            ANY_STATUS, or accepted_statuses that name it. To requests that do not, such a stored one is INVALID_STATUS.
  *            A response that ends in INVALID_STATUS or INVALID_CONTENT_TYPE at the server is not stored.
@@ -1656,7 +1657,7 @@ IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
 
 /** Gives a reference back; NULL and stale handles are ignored. Downloaders hold their caches, too. The last one writes what
  *  is left and closes, and waits for that (for the disk), except inside the cache's own callback. What the disk has not taken
- *  after 0.5 seconds is not stored (NOT_STORED). What was removed (a call, or a PUT, POST or DELETE that succeeded) and
+ *  after 0.5 seconds is not stored (NOT_STORED). What was removed (a call, or a method such as POST that succeeded) and
  *  another program's writing has kept in the index has two seconds more; then its bodies are removed without the index, and
  *  answers with one are served by nobody. Those without a body, such as redirects, may remain; and all remain where the
  *  index could not be opened while the cache was open, as a program prevents that has it locked for itself, and where 8 MiB
@@ -1680,7 +1681,8 @@ typedef struct imgdl_cache_entry {
 IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_size);
 
 /* The functions below wait for the disk, never for the network. What an earlier download has stored they see, from its
- * terminal event on, the beginning of a cancelled one soon after. Inside the cache's own callback they answer
+ * terminal event on (imgdl_cache_statistics once it is written), the beginning of a cancelled one soon after. Inside the
+ * cache's own callback they answer
  * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment,
  * user and password. All of them return IMGDL_OK, INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
 
@@ -1743,7 +1745,7 @@ typedef struct imgdl_cache_stats {
      * whether it is still good, or failed there. */
     uint64_t hits, memory_hits, image_hits;          /* fresh: read from disk, from memory, as a decoded image      */
     uint64_t validated, stale, misses, resumed;
-    /* Likewise. */
+    /* Likewise, once they are written. */
     uint64_t stored, evicted;
     uint64_t damaged;                                /* checksum or length wrong, or file gone: removed             */
     uint64_t not_stored;                             /* to be stored, and not: see NOT_STORED and UNWRITABLE        */

@@ -78,7 +78,11 @@ final class GIFDecoder: FormatDecoder {
         }
         guard isComplete else {
             guard canvas != nil else { throw Failure(.truncated, "the GIF ends within its header") }
-            throw Failure(.truncated, "the GIF ends in or behind frame \(frameCount)")
+            throw Failure(
+                .truncated,
+                frameCount == 0
+                    ? "the GIF ends ahead of its first frame, or in it"
+                    : "the GIF ends in or behind frame \(frameCount)")
         }
         guard let image = try image(isComplete: true) else { throw Failure(.badImageData, "the GIF has no pixels") }
         return image

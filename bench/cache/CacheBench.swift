@@ -8,7 +8,10 @@ import ImgdlCore
 @main
 enum CacheBench {
     static func main() {
-        let entries = CommandLine.arguments.count > 1 ? Int(CommandLine.arguments[1]) ?? 1_000_000 : 1_000_000
+        let argument = CommandLine.arguments.dropFirst().first
+        guard let entries = argument.map({ Int($0) }) ?? 1_000_000, entries >= 1_000 else {
+            fail("ENTRIES is \(argument ?? ""), and is to be a number of at least 1000")
+        }
         var template = Array("/tmp/imgdl-bench-XXXXXX".utf8CString)
         guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else { exit(1) }
         let counts = [1_000, entries]

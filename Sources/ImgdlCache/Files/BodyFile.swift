@@ -35,8 +35,8 @@ enum BodyFile {
             return true
         }
         guard let slices else { return isShort ? .damaged : .unreadable }
-        guard let read = self.checksum(of: slices) else { return .unreadable }
-        return read == checksum ? .whole(slices) : .damaged
+        guard let actual = self.checksum(of: slices) else { return .unreadable }
+        return actual == checksum ? .whole(slices) : .damaged
     }
 
     private static func checksum(of slices: [BodySlice]) -> Int64? {

@@ -104,7 +104,9 @@ extension Folder {
     var danger: Failure? {
         guard let status else { return nil }
         if status.st_uid != geteuid(), status.st_uid != 0 {
-            return Failure(.unsafeDirectory, "\(path): belongs to the user of number \(status.st_uid)")
+            return Failure(
+                .unsafeDirectory,
+                "\(path): belongs to the user of number \(status.st_uid): name another directory")
         }
         if status.st_mode & 0o022 != 0 {
             let mode = String(status.st_mode & 0o7777, radix: 8)

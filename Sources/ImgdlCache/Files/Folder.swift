@@ -25,15 +25,13 @@ package struct Folder: Sendable {
 
     static let version = 1
 
-    private var inner: InnerPath { InnerPath(path) }
-
-    var key: InnerPath { inner.appending("key") }
+    var key: InnerPath { InnerPath(path).appending("key") }
     var index: String { "\(path)/index-\(Self.version).sqlite" }
     var lock: String { "\(path)/lock-\(Self.version)" }
     var turn: String { "\(path)/turn-\(Self.version)" }
     var opening: String { "\(path)/opening-\(Self.version)" }
     var changes: String { "\(path)/changes-\(Self.version)" }
-    var writers: InnerPath { inner.appending("writers-\(Self.version)") }
+    var writers: InnerPath { InnerPath(path).appending("writers-\(Self.version)") }
 
     static let shardCount = 256
 

@@ -56,8 +56,9 @@ struct InnerPath: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Of a body, which each hit opens: the folder that it is in needs no descriptor of its own. nil: it has failed, or the
-    /// system does not know that call or forbids it, and the other way says why.
+    /// What lies two folders below the cache's own, as a body does, which each hit opens: the second folder needs no descriptor
+    /// of its own. The first is opened by itself, since what is ahead of it may be a link. nil: it has failed, or the system
+    /// does not know that call or forbids it, and the other way says why.
     private func openInOneCall(_ access: Int32) -> Int32? {
         guard names.count == 3 else { return nil }
         let folder = store_open_folder(AT_FDCWD, "\(root)/\(names[0])")

@@ -143,9 +143,12 @@ def choice(value: Union[str, int], names: Mapping[str, int], what: str) -> int:
         if value in names:
             return names[value]
         raise error(Code.INVALID_ARGUMENT, f"{what} is {value!r}: none of {', '.join(names)}")
+    # True is the number of some choice, and means none.
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be one of {', '.join(names)}, not {type(value).__name__}")
     number = integer(value, what)
     if number not in names.values():
-        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}")
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: none of {', '.join(names)}")
     return number
 
 

@@ -29,8 +29,8 @@ class CacheEvent(NamedTuple):
     """"moved_aside": the index was corrupt, foreign or newer, so it was renamed and begun anew; "unwritable": the disk is
     full, read-only or broken, or another program has been writing to the index for half a minute, and nothing is stored until
     it works again; "writable": it works again; "not_stored": answers were not stored, since the disk takes them slower than
-    they come, `max_bytes` has no room for them, another program keeps reading the index or writing to it, or the cache was
-    closed before; in memory alone: they take more than half of `max_memory_bytes`."""
+    they come, `max_bytes` has no room for them, another program keeps reading the index or writing to it or has replaced the
+    directory's key, or the cache was closed before; in memory alone: they take more than half of `max_memory_bytes`."""
     message: str
     """Names the cause, and the file or folder where there is one."""
 
@@ -46,9 +46,10 @@ class CacheEntry(NamedTuple):
     used: int
     """Used or validated for the last time."""
     fresh: int
-    """It is fresh for so many more seconds; 0 or negative: stale for so many."""
+    """It is fresh for so many more seconds; 0 or negative: stale for so many, as what is to be validated before each use
+    (no-cache, no picture) is from the moment on that it was made."""
     is_complete: bool
-    """False: the beginning of a body that broke off."""
+    """False: the beginning of a body that broke off, or a range of it."""
 
 
 class CacheStatistics(NamedTuple):
@@ -67,7 +68,7 @@ class CacheStatistics(NamedTuple):
     image_entries: int
     image_bytes: int
     hits: int
-    """Look-ups; each is one of these seven. Fresh: from disk, from memory, as a decoded image."""
+    """Look-ups; each is one of these seven, or none where what was stored is stale and was fetched anew. Fresh: from disk, from memory, as a decoded image."""
     memory_hits: int
     image_hits: int
     validated: int
@@ -75,6 +76,7 @@ class CacheStatistics(NamedTuple):
     misses: int
     resumed: int
     stored: int
+    """Once they are written, as `entries`: after `Cache.flush`, or half a second or so."""
     evicted: int
     damaged: int
     """Checksum or length wrong, or file gone: removed."""

@@ -736,6 +736,8 @@ class ArgumentTests(OriginTests):
         cases = (
             (lambda: imgdl.Downloader(max_stale="x"), "max_stale must be a number of seconds, not str"),
             (lambda: imgdl.Downloader(idle_timeout="x"), "idle_timeout must be a number of seconds, not str"),
+            (lambda: imgdl.Downloader(cache_mode=True), "cache_mode must be one of .*use.*, not bool"),
+            (lambda: imgdl.Downloader(order=imgdl), "order must be one of .*, not module"),
             (lambda: imgdl.Downloader(max_concurrent="x"), "max_concurrent must be an integer, not str"),
             (lambda: imgdl.Cache(max_bytes=1.5), "max_bytes must be an integer, not float"),
         )
