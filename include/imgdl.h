@@ -779,7 +779,8 @@ typedef struct imgdl_request {
     size_t header_count;
     const void *body;                    /* to send                                                                  */
     size_t body_length;
-    uint64_t max_body_bytes;             /* to receive, Content-Encoding undone; 0 is IMGDL_DEFAULT_MAX_BODY_BYTES   */
+    uint64_t max_body_bytes;             /* to receive, Content-Encoding undone; with it an eighth and 64 KiB more   */
+                                         /* may come. 0 is IMGDL_DEFAULT_MAX_BODY_BYTES                              */
     uint32_t total_timeout_ms;           /* from the start of the transfer, once the cache has been looked at, to    */
                                          /* the last decode; 0: none. On CLOCK_MONOTONIC: goes on while the process  */
                                          /* is stopped or an inline callback runs, stands still while the machine    */

@@ -105,6 +105,9 @@ final class CurlTransfer: LingeringStream {
     var isWaiting = false
     /// Bytes of a coded body that have come since anything could be decoded.
     private var silentBytes = 0
+    /// Of the encoded body, and how many may come before its limit is looked at again.
+    private var encodedBytes: Int64 = 0
+    private var encodedAllowance: Int64 = 0
     private var announcedBytes: Int64 = 0
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
@@ -673,6 +676,7 @@ final class CurlTransfer: LingeringStream {
         if isDiscarding, discardedBytes >= BodyDisposition.previewBytes || isUndecodable { return discard(bytes.count) }
         guard let decoder = decoderOfBody() else { return isUndecodable && discard(bytes.count) }
         silentBytes += bytes.count
+        guard isDiscarding || mayTake(bytes.count) else { return false }
         if transport._withUnsafeGuaranteedRef(\.decodesInLine) {
             decoder.keep(bytes)
             transport._withUnsafeGuaranteedRef { $0.goOnInLine(self) }
@@ -701,6 +705,15 @@ final class CurlTransfer: LingeringStream {
             return isDiscarding ? cannotDecode() : fail(error)
         }
         return goesOn
+    }
+
+    /// A limit of the body holds for its codings, too: they can be as long as a server likes and mean nothing.
+    private func mayTake(_ count: Int) -> Bool {
+        encodedBytes += Int64(count)
+        guard encodedBytes > encodedAllowance else { return true }
+        let limit = tell { $0.bodyLimit(id) }
+        encodedAllowance = ResponseRules.encodedAllowance(limit)
+        return encodedBytes <= encodedAllowance || fail(ResponseRules.bodyLimit(limit, encoded: encodedBytes))
     }
 
     /// nil: there is none, and its failure is known or does not matter.

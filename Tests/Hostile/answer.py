@@ -41,7 +41,7 @@ PICTURE = r"\b(PNG|JPEG|GIF|WebP|AVIF|(libpng|libjpeg|libwebp): \S)"
 WORDS = {
     "ANIMATION_LIMIT": r"frames of \d+ × \d+ pixels are more than the limit of \d+ pixels",
     "BAD_IMAGE_DATA": (PICTURE, r"the body is empty", r"not an image: it begins with ", r"the picture is \d+ × \d+ pixels"),
-    "BODY_LIMIT": r"(the body is larger|announces \d+ bytes), the limit is %(max_body_bytes)s bytes",
+    "BODY_LIMIT": r"(the body is larger|the encoded body is larger \(\d+ bytes have come\)|announces \d+ bytes), the limit is %(max_body_bytes)s bytes",
     "CONNECT_FAILED": r"port \d+|connect to \S+",
     "CONNECT_TIMEOUT": r"no connection within %(connect_timeout_ms)s ms",
     "CONNECTION_LOST": (

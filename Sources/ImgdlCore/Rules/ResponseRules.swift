@@ -84,6 +84,16 @@ package enum ResponseRules {
         return Failure(.bodyLimit, "\(what), the limit is \(limit) bytes")
     }
 
+    package static func bodyLimit(_ limit: Int64, encoded bytes: Int64) -> Failure {
+        Failure(.bodyLimit, "the encoded body is larger (\(bytes) bytes have come), the limit is \(limit) bytes")
+    }
+
+    /// What may come of an encoded body that may have so many bytes: no coding makes more of a body but by a little.
+    package static func encodedAllowance(_ limit: Int64) -> Int64 {
+        let (sum, overflow) = limit.addingReportingOverflow(limit / 8 + 64 << 10)
+        return overflow ? .max : sum
+    }
+
     private static func isConditional(_ fields: [HeaderField]) -> Bool {
         fields.contains {
             equalIgnoringCase($0.name, "If-None-Match") || equalIgnoringCase($0.name, "If-Modified-Since")

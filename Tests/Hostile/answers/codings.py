@@ -191,6 +191,10 @@ coded("gzip-bomb-body", "BODY_LIMIT", "gzip", GZIP_BOMB, options={"flags": 1, "m
 coded("gzip-bomb-behind-picture", ("OK", "BODY_LIMIT"), "gzip", deflate(PICTURE + bytes(32 << 20), 31),
       options={"max_body_bytes": 1 << 20})
 coded("gzip-twice-bomb", "BAD_IMAGE_DATA", "gzip, gzip", deflate(GZIP_BOMB, 31))
+coded("gzip-name-without-end", "BODY_LIMIT", "gzip", b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * (2 << 20),
+      options={"flags": 1, "max_body_bytes": 1 << 20})
+coded("gzip-many-empty-blocks", "BODY_LIMIT", "gzip", GZIP[:10] + b"\0\0\0\xff\xff" * 400000 + GZIP[10:],
+      options={"flags": 1, "max_body_bytes": 1 << 20})
 coded("gzip-twice-bomb-body", "BODY_LIMIT", "gzip, gzip", deflate(GZIP_BOMB, 31),
       options={"flags": 1, "max_body_bytes": 1 << 20}, cpu=0.4)
 coded("gzip-three-times-bomb-body", "BODY_LIMIT", "gzip, gzip, gzip", deflate(deflate(GZIP_BOMB, 31), 31),
@@ -247,4 +251,4 @@ coded("order-wrong", "CONTENT_ENCODING", "gzip, br", brotli(GZIP)[::-1])
 coded("known-then-unknown", "CONTENT_ENCODING", "gzip, rot13", GZIP)
 raw("coding-gzip-endless-empty-blocks", lambda request: (
     head(("Content-Encoding", "gzip")) + GZIP[:10] if not at else b"\0\0\0\xff\xff" * 10000 for at in range(ENDLESS)),
-    ("TOTAL_TIMEOUT", "IDLE_TIMEOUT", "CONTENT_ENCODING"), options={"total_timeout_ms": 1500}, is_flood=True, cpu=1.8)
+    ("TOTAL_TIMEOUT", "IDLE_TIMEOUT", "CONTENT_ENCODING"), options={"total_timeout_ms": 1500, "max_body_bytes": 8 << 30}, is_flood=True, cpu=1.8)

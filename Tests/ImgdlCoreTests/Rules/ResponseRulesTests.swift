@@ -93,6 +93,15 @@ final class ResponseRulesTests: XCTestCase {
         XCTAssertEqual(expected(5, isEncoded: true), -1)
     }
 
+    func testAnEncodedBodyHasALimitOfItsOwn() {
+        XCTAssertEqual(ResponseRules.encodedAllowance(0), 65536)
+        XCTAssertEqual(ResponseRules.encodedAllowance(1 << 20), 1_048_576 + 131_072 + 65536)
+        XCTAssertEqual(ResponseRules.encodedAllowance(.max), .max)
+        XCTAssertEqual(
+            ResponseRules.bodyLimit(9, encoded: 70_000),
+            Failure(.bodyLimit, "the encoded body is larger (70000 bytes have come), the limit is 9 bytes"))
+    }
+
     func testTheBodyLimitSaysWhatWasHit() {
         XCTAssertEqual(
             ResponseRules.bodyLimit(9, announced: 10),
