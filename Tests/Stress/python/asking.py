@@ -122,6 +122,7 @@ def new_request(loop=None):
 def download(downloader, loop=None):
     """Asks for something, and gives the token; None where an interrupt has lost it."""
     owed, options = new_request(loop)
+    owed.session = model.session(downloader)
     if loop is not None:
         options["loop"] = loop
     try:

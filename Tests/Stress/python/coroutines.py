@@ -245,13 +245,15 @@ class SlowLoader:
         self.loop = loop
 
     def start(self, request, transfer):
-        sending = self.send(transfer)
         try:
-            asyncio.run_coroutine_threadsafe(sending, self.loop)
+            self.loop.call_soon_threadsafe(self.begin, transfer)
         except RuntimeError:
             # The loop is closed.
-            sending.close()
             raise Mine("closed") from None
+
+    def begin(self, transfer):
+        # Made where it begins: a loop that is closed before would leave a coroutine that nobody awaits.
+        self.loop.create_task(self.send(transfer))
 
     async def send(self, transfer):
         with contextlib.suppress(imgdl.Error, Mine, Interrupt):

@@ -53,7 +53,9 @@ def config():
 def new_downloader():
     if rounds.living_downloaders() >= MOST_DOWNLOADERS:
         return
-    downloader = do(imgdl, "Downloader", **config())
+    options = config()
+    downloader = do(imgdl, "Downloader", **options)
+    model.session(downloader).has_hooks = "hooks" in options
     rounds.add_downloader(downloader)
     shelves.put("downloader", downloader)
 
@@ -243,7 +245,9 @@ def change_downloader():
         do(downloader, "cancel_all")
     elif one_in(4):
         do(downloader, "invalidate", cancel=one_in(2))
-        do(downloader, "reconfigure", **config())
+        options = config()
+        model.session(downloader).has_hooks |= "hooks" in options
+        do(downloader, "reconfigure", **options)
 
 
 @move(3, _INSIDE)

@@ -128,6 +128,8 @@ def _check_statistics(downloader):
         # What was cancelled may be in work for a moment longer, of which nobody is told.
         if is_even and not (stats.waiting or stats.running or stats.paused or stats.decoding or stats.memory):
             return
+        # What is garbage may hold a body.
+        gc.collect()
         if not is_even or time.monotonic() > deadline:
             violation(f"statistics at the end: {stats!r}")
         time.sleep(0.005)

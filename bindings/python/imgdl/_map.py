@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
+from ._waiting import surely
 from .errors import Error, InvalidArgument
-from .token import Token
+from .token import Token, submit
 
 if TYPE_CHECKING:
     from .downloader import Downloader
@@ -55,8 +56,7 @@ def results(
     bar = _Bar(requests) if shows_progress else None
     try:
         while True:
-            for token in _submitted(downloader, source, options, buffersize - len(pending)):
-                pending.append(token)
+            for token in _submitted(downloader, source, options, buffersize - len(pending), pending):
                 # Whatever runs on this thread: it waits here.
                 if not ordered and not token._when_done(finished.put):
                     finished.put(token)
@@ -73,7 +73,7 @@ def results(
                 bar.advance(token)
             yield token
     finally:
-        _cancel(pending)
+        surely(_cancel, pending)
         if bar is not None:
             bar.close()
 
@@ -102,8 +102,7 @@ async def results_on_loop(
     bar = _Bar(requests) if shows_progress else None
     try:
         while True:
-            for token in _submitted(downloader, source, options, buffersize - len(pending)):
-                pending.append(token)
+            for token in _submitted(downloader, source, options, buffersize - len(pending), pending):
                 if not ordered:
                     token.add_done_callback(finish)
             if not pending:
@@ -118,7 +117,7 @@ async def results_on_loop(
                 bar.advance(token)
             yield token
     finally:
-        _cancel(pending)
+        surely(_cancel, pending)
         if bar is not None:
             bar.close()
         for token in pending:
@@ -134,19 +133,40 @@ def _cancel(pending: Iterable[Token[Any]]) -> None:
 
 
 def _submitted(
-    downloader: Downloader, source: Iterator[tuple[int, Request]], options: dict[str, Any], most: int
+    downloader: Downloader,
+    source: Iterator[tuple[int, Request]],
+    options: dict[str, Any],
+    most: int,
+    pending: deque[Token[Any]],
 ) -> Iterator[Token[Any]]:
+    """Each is in `pending` from before the library is asked, so that no interrupt loses it."""
     for _ in range(most):
         try:
             index, request = next(source)
         except StopIteration:
             return
         url, own = address_and_options(request, index)
+        yield _submit(downloader, url, {**options, **own}, pending)
+
+
+def _submit(downloader: Downloader, url: str, options: dict[str, Any], pending: deque[Token[Any]]) -> Token[Any]:
+    body, loop = options.pop("body", False), options.pop("loop", None)
+    try:
+        native, token = downloader._unasked(url, body, loop, options)
         try:
-            yield downloader.download(url, **{**options, **own})
-        except InvalidArgument as problem:
-            # One address that cannot be is a result like any other failure.
-            yield Token._refused(url, downloader, problem)
+            pending.append(token)
+            submit(downloader, native, token)
+            return token
+        except BaseException as problem:
+            # What was refused is told below, and what was not asked for has no end.
+            if token in pending and (isinstance(problem, InvalidArgument) or not token._is_asked):
+                pending.remove(token)
+            raise
+    except InvalidArgument as problem:
+        # One address that cannot be is a result like any other failure.
+        refused = Token._refused(url, downloader, problem)
+        pending.append(refused)
+        return refused
 
 
 class _Bar:

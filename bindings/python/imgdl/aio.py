@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import types
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _callbacks
@@ -138,25 +140,28 @@ class LoopPump(Pump):
         self.retire()
 
 
-async def wait(pending: Pending) -> Any:
+# Generators, and no coroutines: of one that an interrupt strikes before it begins, Python would warn that nobody awaits it.
+
+
+def awaiting(pending: Pending) -> Generator[Any, None, Any]:
     """What `await token` and `await batch` do."""
     loop = asyncio.get_running_loop()
     try:
-        await end_of(pending, loop)
+        yield from _ending(pending, loop)
     except asyncio.CancelledError:
-        await cancelled(pending)
+        yield from _cancelling(pending)
         raise
     return pending._give()
 
 
-async def cancelled(pending: Pending) -> None:
+def _cancelling(pending: Pending) -> Generator[Any, None, None]:
     """Cancels it unless it is done. No callback runs any more afterwards."""
     if not pending.done():
         pending.cancel()
-        await end_of(pending, asyncio.get_running_loop())
+        yield from _ending(pending, asyncio.get_running_loop())
 
 
-async def end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
+def _ending(pending: Pending, loop: asyncio.AbstractEventLoop) -> Generator[Any, None, None]:
     future = loop.create_future()
 
     def settle() -> None:
@@ -165,7 +170,12 @@ async def end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
 
     pending._check_forsaken()
     if pending._when_done(lambda pending: call_on(loop, pending, settle)):
-        await future
+        yield from future
+
+
+# For coroutines.
+cancelled = types.coroutine(_cancelling)
+end_of = types.coroutine(_ending)
 
 
 def call_on(loop: asyncio.AbstractEventLoop, pending: Pending, function: Callable[[], None]) -> None:

@@ -112,7 +112,7 @@ class Batch(Pending):
     def __await__(self) -> Generator[Any, None, BatchProgress]:
         from . import aio
 
-        return aio.wait(self).__await__()
+        return aio.awaiting(self)
 
     def __repr__(self) -> str:
         state = "done" if self._is_done else "running"

@@ -9,7 +9,7 @@ from . import _native, _process
 from ._callbacks import Registry, callback, failure, last_callback, new_key
 from ._options import COLOUR_NAMES
 from ._reference import CoderReference
-from ._waiting import beginning_inside
+from ._waiting import beginning_inside, surely
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
 
@@ -184,17 +184,19 @@ def register_coder(coder: Any) -> Coder:
     table.destroy = _destroy
     table.destructor = _on_end
     key = table.user_data = new_key()
-    reference = CoderReference()
+    registered = Coder(CoderReference())
     try:
         _functions.put(key, functions)
-        check(_native.imgdl_coder_register(table, reference))
-        registered = Coder(reference)
+        check(_native.imgdl_coder_register(table, registered._reference))
         _registered.add(registered)
+        return registered
     except BaseException:
-        reference.release()
-        _functions.pop(key)
+        if registered._reference.value:
+            # The library says when nothing decodes with it any more.
+            surely(registered.close)
+        else:
+            surely(_functions.pop, key)
         raise
-    return registered
 
 
 def _in_table(name: str, otherwise: Optional[int] = Code.INTERNAL) -> Any:

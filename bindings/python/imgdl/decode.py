@@ -135,7 +135,8 @@ class Decoder(_process.OfThisProcess):
     """Decodes a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of
     `decode`, and so are the options.
 
-    May be used from any thread; calls wait for each other.
+    May be used from any thread; calls wait for each other. A codec that calls the decoder for which it decodes is told
+    WOULD_DEADLOCK.
 
         >>> with imgdl.Decoder() as decoder:
         ...     for start in range(0, len(data), 4096):
@@ -147,7 +148,8 @@ class Decoder(_process.OfThisProcess):
     def __init__(self, **options: Unpack[DecodeKeywords]) -> None:
         _options.check_keywords(options, _options.decode_options, "Decoder()")
         given = _options.decode_options(**options)
-        self._lock = threading.Lock()
+        # Reentrant, so that a codec that calls the decoder it works for can be told.
+        self._lock = threading.RLock()
         self._reference = DecoderReference()
         # Also at exit, when codecs in Python are waited for.
         self._finalizer = weakref.finalize(self, self._reference.release)
@@ -159,10 +161,16 @@ class Decoder(_process.OfThisProcess):
             raise error(Code.INVALID_HANDLE, "the decoder is closed")
         return handle
 
+    def _turn(self) -> Any:
+        """What to hold during a call. Nobody but this thread could have changed the answer before it does."""
+        if self._lock._is_owned():  # type: ignore[attr-defined, unused-ignore]
+            raise error(Code.WOULD_DEADLOCK, "this thread is in a call of this decoder, which waits for it")
+        return self._lock
+
     def feed(self, data: Buffer) -> None:
         """The next bytes. Missing bytes are no error; what is broken is, and stays so."""
         pointer, length = _borrow(data)
-        with self._lock:
+        with self._turn():
             try:
                 code = _native.imgdl_decoder_feed(self._live(), pointer, length)
             finally:
@@ -175,7 +183,7 @@ class Decoder(_process.OfThisProcess):
         """What the picture's header tells; None while it is not complete."""
         info = _native.imgdl_image_info()
         _native.imgdl_image_info_init(info, ctypes.sizeof(info))
-        with self._lock:
+        with self._turn():
             code = _native.imgdl_decoder_info(self._live(), info)
             raise_struck()
             if code == Code.NOT_READY:
@@ -185,20 +193,20 @@ class Decoder(_process.OfThisProcess):
 
     def partial(self) -> Optional[Image]:
         """The picture so far; None when there is nothing that the last call did not show."""
-        with self._lock:
+        with self._turn():
             picture = _image_of(_native.imgdl_decoder_partial, self._live())
         return picture
 
     def finish(self) -> Image:
         """No more bytes will come."""
-        with self._lock:
+        with self._turn():
             picture = _image_of(_native.imgdl_decoder_finish, self._live())
         assert picture is not None
         return picture
 
     def close(self) -> None:
         """Any number of times; images it gave live on."""
-        with self._lock:
+        with self._turn():
             self._reference.release()
 
     def __enter__(self) -> Decoder:

@@ -213,11 +213,18 @@ class Downloader(_process.OfThisProcess):
             900
             <imgdl.Image 900×600 png rgba8>
         """
-        request, callbacks = _prepare(url, body, options)
-        pump = self._state.pump_for(loop)
-        token: Token[Any] = Token(url, self, pump, callbacks, body, request.priority)
+        request, token = self._unasked(url, body, loop, options)
         submit(self, request, token)
         return token
+
+    def _unasked(
+        self, url: str, body: bool, loop: Optional[asyncio.AbstractEventLoop], options: dict[str, Any]
+    ) -> tuple[Any, Token[Any]]:
+        """What `submit` takes. Who holds the token before the library is asked can cancel it, wherever an interrupt
+        strikes: between a call that returns a token and its assignment one would lose it."""
+        request, callbacks = _prepare(url, body, options)
+        pump = self._state.pump_for(loop)
+        return request, Token(url, self, pump, callbacks, body, request.priority)
 
     def prefetch(
         self,
@@ -437,7 +444,13 @@ class Downloader(_process.OfThisProcess):
         import asyncio
 
         _options.check_names(options, _options.GETTING, "get()")
-        return await self.download(url, loop=asyncio.get_running_loop(), **options)
+        body = options.pop("body", False)
+        request, token = self._unasked(url, body, asyncio.get_running_loop(), options)
+        try:
+            submit(self, request, token)
+            return await token
+        finally:
+            surely(token.cancel)  # where an interrupt ended the wait
 
     # Settings
 
@@ -702,11 +715,14 @@ def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
     """
     _options.check_names(options, _options.WAITING, "get()")
     _options.waiting(timeout)
-    token = Downloader.shared().download(url, **options)
+    body = options.pop("body", False)
+    downloader = Downloader.shared()
+    request, token = downloader._unasked(url, body, None, options)
     try:
+        submit(downloader, request, token)
         return token.result(timeout)
     finally:
-        token.cancel()  # where the wait ended first
+        surely(token.cancel)  # where the wait ended first
 
 
 def _close_all() -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _options, _process
 from .image import Image
+from .token import Token, submit
 
 if TYPE_CHECKING:
     import asyncio
 
     from .downloader import Downloader
-    from .token import Token
 
 
 class Stream(_process.OfThisProcess):
@@ -55,7 +55,8 @@ class Stream(_process.OfThisProcess):
             if stream is not None:
                 call_on(stream._loop, token, stream._wake)
 
-        self.token = downloader.download(url, loop=self._loop, on_partial=show, **options)
+        request, self.token = downloader._unasked(url, False, self._loop, {**options, "on_partial": show})
+        submit(downloader, request, self.token)
         self.token.add_done_callback(end)
 
     def _wake(self) -> None:

@@ -194,7 +194,7 @@ class Token(Pending, Generic[Result]):
     def __await__(self) -> Generator[Any, None, Result]:
         from . import aio
 
-        return aio.wait(self).__await__()
+        return aio.awaiting(self)
 
     def __repr__(self) -> str:
         outcome = self._outcome
@@ -256,6 +256,11 @@ class Token(Pending, Generic[Result]):
                 self._handle, reference.value = reference.value, None
                 return
         reference.release()
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether the library has been asked for it, and has not refused."""
+        return self._handle is not None or self._outcome is not None
 
     def _receive(self, event: Any) -> None:
         kind = event.kind
@@ -379,7 +384,7 @@ def submit(downloader: Downloader, request: Any, token: Token[Any]) -> None:
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"), url=redacted(token._url))
         token._accepted(reference)
     except BaseException:
-        if reference.value or token._handle is not None or token._outcome is not None:
+        if reference.value or token._is_asked:
             # Interrupted after it was accepted, and nobody will get the token.
             surely(_give_up, token, reference)
         else:

@@ -8,6 +8,7 @@ from unittest import mock
 
 import imgdl
 from imgdl import Code
+from strikes import ends
 from support import PATIENCE, OriginTests, Signal, pictures
 
 
@@ -71,6 +72,26 @@ class CoderTests(OriginTests):
             self.assertCode(Code.BAD_IMAGE_DATA, downloader.download(url).result, PATIENCE)
         coder.close()
         self.assertIn("closed", repr(coder))
+
+    def test_a_codec_that_calls_the_decoder_it_works_for(self):
+        problems = []
+
+        class Calling(Raw):
+            def feed(self, data):
+                for call in (lambda: decoder.feed(b"x"), lambda: decoder.info, decoder.partial, decoder.finish, decoder.close):
+                    try:
+                        call()
+                    except imgdl.Error as problem:
+                        problems.append(problem.code)
+                super().feed(data)
+
+        self.register(Calling)
+        decoder = imgdl.Decoder()
+        self.assertTrue(ends(lambda: decoder.feed(DATA)), "it waits for itself")
+        self.assertEqual(set(problems), {Code.WOULD_DEADLOCK})
+        self.assertEqual(len(problems) % 5, 0)
+        self.assertEqual(decoder.finish().pixels, PIXELS)
+        decoder.close()
 
     def test_t28_one_decoder_for_the_partial_images_and_the_last(self):
         made, fed = [], []

@@ -163,15 +163,17 @@ class OwnershipTests(unittest.TestCase):
 
             feed = finish = None
 
-        registries = imgdl.hooks._tables, imgdl.cache._listeners, imgdl.coder._functions
+        def values():
+            registries = imgdl.hooks._tables, imgdl.cache._listeners, imgdl.coder._functions
+            return [registry.values() for registry in registries] + [list(imgdl.coder._registered)]
 
         # Those of earlier tests may still wait for their owners to be collected.
         gc.collect()
-        others = [set(map(id, registry.values())) for registry in registries]
+        others = [set(map(id, kept)) for kept in values()]
 
         def check(number):
-            for registry, known in zip(registries, others):
-                self.assertEqual(set(map(id, registry.values())) - known, set(), f"at place {number}")
+            for kept, known in zip(values(), others):
+                self.assertEqual(set(map(id, kept)) - known, set(), f"at place {number}")
 
         for action in (
             lambda: imgdl.Hooks(modify_request=print) and None,
