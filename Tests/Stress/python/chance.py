@@ -21,6 +21,13 @@ _logs = {}
 strikes = collections.deque(maxlen=20)
 _begun = time.monotonic()
 _violating = threading.Lock()
+# Until when what is to be through.
+_watched = float("inf"), ""
+
+
+def tell_states():
+    """What has become of what has not ended. Whoever knows takes its place."""
+    return ""
 
 
 class _Log:
@@ -38,6 +45,7 @@ def begin(number):
     global seed
     seed = number
     _others_random.seed(number)
+    threading.Thread(target=_watch, name="watch", daemon=True).start()
 
 
 def begin_thread(number, name):
@@ -102,8 +110,19 @@ def violation(sentence, about=None, problem=None):
 
 def watch(what):
     """From now on so long at most until the next call: else all stacks are shown, and the process ends."""
+    global _watched
     note(what)
-    faulthandler.dump_traceback_later(PATIENCE, exit=True, file=sys.stdout)
+    _watched = time.monotonic() + PATIENCE, what
+    # Where not even that thread goes on.
+    faulthandler.dump_traceback_later(PATIENCE + 20, exit=True, file=sys.stdout)
+
+
+def _watch():
+    while True:
+        time.sleep(1)
+        until, what = _watched
+        if time.monotonic() > until:
+            violation(f"it hangs: {what}; {tell_states()}")
 
 
 def forget():

@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 
+import chance
 import imgdl
 from chance import violation
 
@@ -20,6 +21,10 @@ _ROOM = 4
 
 _before = {}
 _blocks, _heap = [], []
+
+
+def prepare():
+    chance.tell_states = _tell_states
 
 
 def _threads():
@@ -84,6 +89,10 @@ def _states():
     objects = gc.get_objects()
     return [{name: value for name, value in vars(each).items() if "lock" not in name and "waiters" not in name}
             for each in objects if isinstance(each, Pump) or isinstance(each, State) and not each.is_finished]
+
+
+def _tell_states():
+    return f"{list(registries()['downloads'].values())}; {_states()}"
 
 
 def check_registries():

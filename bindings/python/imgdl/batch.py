@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
 from . import _callbacks, _native, _options, _process
@@ -176,7 +176,9 @@ class Batch(Pending):
         del downloader
 
     def _end(self) -> None:
-        """Nothing will come any more."""
+        """Nothing will come any more. An interrupt may have struck what came last."""
+        if not self._progress.is_finished:
+            self._progress = self.progress
         self._finish()
 
 
@@ -232,9 +234,13 @@ def submit(
             # Interrupted after it was accepted, and nobody will get the batch.
             surely(_give_up, batch, reference)
         else:
-            for key in pendings:
-                surely(settle, pump, key)
+            surely(_settle, pump, pendings)
         raise
+
+
+def _settle(pump: Pump, keys: Iterable[int]) -> None:
+    for key in keys:
+        settle(pump, key)
 
 
 def _give_up(batch: Batch, reference: BatchReference) -> None:

@@ -16,6 +16,7 @@ from strikes import struck
 from support import PATIENCE, Origin, png
 
 ENDING = "data:image/png;base64," + base64.b64encode(png(1, 1, [[1, 2, 3, 255]])).decode()
+PACKAGE = os.path.dirname(imgdl.__file__)
 
 
 def is_meant(code):
@@ -108,6 +109,37 @@ class NobodysDownloadTests(unittest.TestCase):
                     break
 
         self.strike_on_a_loop(main)
+
+    def test_what_a_batch_came_to(self):
+        """Wherever its last progress was struck."""
+        batches = []
+
+        async def main(own, urls):
+            batches[:] = [own.prefetch(urls, loop=asyncio.get_running_loop())]
+            await ended()
+
+        async def ended():
+            while not batches[0].done():
+                await asyncio.sleep(0)
+
+        names = {"called", "_on_progress", "_receive", "_on_end", "_end"}
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        with imgdl.Downloader(allow_data_urls=True) as own:
+            for urls in ([], [ENDING, "http://127.0.0.1:1/"]):
+                number, has_struck = 0, True
+                while has_struck:
+                    has_struck, problem = struck(
+                        lambda: loop.run_until_complete(main(own, urls)), number,
+                        lambda code: code.co_filename.startswith(PACKAGE) and code.co_name in names)
+                    self.assertEqual(has_struck, isinstance(problem, KeyboardInterrupt))
+                    del problem
+                    loop.run_until_complete(ended())
+                    progress = batches[0].progress
+                    self.assertTrue(progress.is_finished, f"at place {number} of {len(urls)}: {progress}")
+                    self.assertEqual((progress.finished, progress.total), (len(urls), len(urls)))
+                    number += 1
+                self.assertGreater(number, 3)
 
     def test_awaiting(self):
         """Python does not warn that what an interrupt struck is awaited by nobody."""
