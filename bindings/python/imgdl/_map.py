@@ -157,9 +157,12 @@ def _submit(downloader: Downloader, url: str, options: dict[str, Any], pending: 
             pending.append(token)
             submit(downloader, native, token)
             return token
-        except BaseException as problem:
-            # What was refused is told below, and what was not asked for has no end.
-            if token in pending and (isinstance(problem, InvalidArgument) or not token._is_asked):
+        except InvalidArgument:
+            pending.remove(token)
+            raise
+        except BaseException:
+            # What was not asked for has no end.
+            if token._handle is None and token._outcome is None and token in pending:
                 pending.remove(token)
             raise
     except InvalidArgument as problem:

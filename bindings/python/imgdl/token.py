@@ -257,11 +257,6 @@ class Token(Pending, Generic[Result]):
                 return
         reference.release()
 
-    @property
-    def _is_asked(self) -> bool:
-        """Whether the library has been asked for it, and has not refused."""
-        return self._handle is not None or self._outcome is not None
-
     def _receive(self, event: Any) -> None:
         kind = event.kind
         if kind == _TERMINAL:
@@ -384,7 +379,8 @@ def submit(downloader: Downloader, request: Any, token: Token[Any]) -> None:
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"), url=redacted(token._url))
         token._accepted(reference)
     except BaseException:
-        if reference.value or token._is_asked:
+        # Nothing is called here, where a second one could strike.
+        if reference.value or token._handle is not None or token._outcome is not None:
             # Interrupted after it was accepted, and nobody will get the token.
             surely(_give_up, token, reference)
         else:
