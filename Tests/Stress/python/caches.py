@@ -72,3 +72,17 @@ def close_cache():
         with cache:
             repr(cache)
         do(cache, "close")
+
+
+@move(1)
+def look_for_what_is_stored():
+    """Others seldom ask a cache for what happens to be there."""
+    cache = shelves.pick("cache")
+    if cache is None:
+        return
+    url = f"{addresses.base}/pictures/gray.jpg?etag=v2&header=Cache-Control:max-age=60"
+    with do(imgdl, "Downloader", cache=cache) as downloader:
+        do(do(downloader, "download", url, body=True), "result", 1)
+        entry = do(cache, "query", url)
+        if entry is not None:
+            read(entry)

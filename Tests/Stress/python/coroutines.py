@@ -97,6 +97,9 @@ class Player:
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
 
     def close(self):
+        # Loaders may have begun on it since.
+        while asyncio.all_tasks(self.loop):
+            self.settle()
         self.loop.close()
         asking.struck_loops.discard(self.loop)
 

@@ -44,6 +44,8 @@ class NobodysDownloadTests(unittest.TestCase):
                 raise problem
             del problem
             deadline = time.monotonic() + PATIENCE / 6
+            for _ in range(20):
+                settle()
             while token._outstanding:
                 self.assertLess(time.monotonic(), deadline, f"at place {number} it is lost: {token._outstanding}")
                 gc.collect()
@@ -126,7 +128,7 @@ class NobodysDownloadTests(unittest.TestCase):
         loop = asyncio.new_event_loop()
         self.addCleanup(loop.close)
         with imgdl.Downloader(allow_data_urls=True) as own:
-            for urls in ([], [ENDING, "http://127.0.0.1:1/"]):
+            for urls in ([], [ENDING, ENDING]):
                 number, has_struck = 0, True
                 while has_struck:
                     has_struck, problem = struck(
