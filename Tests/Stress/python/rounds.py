@@ -172,11 +172,12 @@ def _close_all():
     for downloader in _living():
         _finish(downloader)
     do(_check_shared(), "close")
-    # Of downloaders that were let go, and end what they have; where a loop is closed, close alone tells the end.
+    # Of downloaders that were let go, and end what they have, or whose close a callback called or an interrupt struck. Where a
+    # loop is closed, or nobody runs it any more, close alone tells the end.
     for pending in list(process.registries()["downloads"].values()):
         let_go = pending._downloader
         _quietly(pending.cancel)
-        if let_go is not None and pending._pump.is_forsaken:
+        if let_go is not None and _is_still(pending._pump):
             do(let_go, "close")
     deadline = time.monotonic() + _PATIENCE
     while left := model.left():
@@ -190,6 +191,11 @@ def _close_all():
             do(thing, name)
     for coder in list(process.registries()["registered"]):
         do(coder, "close")
+
+
+def _is_still(pump):
+    loop = getattr(pump, "loop", None)
+    return loop is not None and not loop.is_running()
 
 
 def _check_shared():

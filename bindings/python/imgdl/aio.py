@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 import types
-from collections.abc import Generator
+from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _callbacks
@@ -174,8 +174,8 @@ def _ending(pending: Pending, loop: asyncio.AbstractEventLoop) -> Generator[Any,
 
 
 # For coroutines.
-cancelled = types.coroutine(_cancelling)
-end_of = types.coroutine(_ending)
+cancelled: Callable[[Pending], Awaitable[None]] = types.coroutine(_cancelling)
+end_of: Callable[[Pending, asyncio.AbstractEventLoop], Awaitable[None]] = types.coroutine(_ending)
 
 
 def call_on(loop: asyncio.AbstractEventLoop, pending: Pending, function: Callable[[], None]) -> None:
