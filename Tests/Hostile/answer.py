@@ -86,7 +86,7 @@ WORDS = {
     "TOTAL_TIMEOUT": r"its total timeout of %(total_timeout_ms)s ms",
     "TRUNCATED": (
         r"\bends after \d+ (of \d+ )?(bytes|rows)\b", r"ends before its coding “[^”]+” does",
-        r"\b(PNG|JPEG|GIF|WebP) ends (in|within|behind)\b", r"libwebp: \S"),
+        r"\b(PNG|JPEG|GIF|WebP) ends (in|within|behind|ahead of)\b", r"libwebp: \S"),
 }
 # Of what a row's options leave out.
 DEFAULTS = {"max_body_bytes": 256 << 20, "connect_timeout_ms": 15000, "idle_timeout_ms": 15000, "max_redirects": 10}
