@@ -110,7 +110,9 @@ class Request:
 class Answer:
     """`make(request)` gives bytes or a sequence of them; numbers among them are seconds to wait.
 
-    code     the name without IMGDL_ERROR_, or OK; by protocol, where they differ; several, where versions of libcurl differ
+    code     the name without IMGDL_ERROR_, or OK; by protocol, where they differ. Several, where the version of libcurl,
+             nghttp2 or a coding's library decides, or the moment in which a connection ends; of pictures one, and what
+             versions of their libraries make of it is in libraries.py
     end      what becomes of the connection: close, keep, reset, hold (silence)
     cpu      seconds of the process, its own answer and the picture after it included; each neighbour's picture has 0.5 ms besides
     memory   MiB that the process may grow by
@@ -130,15 +132,14 @@ class Answer:
     site     an origin whose name the answer is asked for by: the server is its proxy (HTTP/1.1 in the clear alone)
     crowd    so many servers give the answer at once, each asked by the name of another host, and with `partitions` each for
              another account; what is looked at then is how late others hear, see crowd.c, and `code` is of none
-    width, length, notes   of the picture, of the body, and the bits that its notes must have
+    width, length, notes   of the picture, of the body, and the bits that its notes must have; a picture's row
+             has a width where its code is OK
     """
 
     def __init__(self, name, code, make, protocols, end="close", cpu=0.2, memory=24, within=3.0, limit=12, options=None,
                  before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False,
-                 cache=None,
-                 stored=(), neighbour=0.1, host=None, greeting=None, environment=None,
-                 pieces=None, again=None, site=None, crowd=0, partitions=False,
-                 asked=None, reads_nothing=False):
+                 cache=None, stored=(), neighbour=0.1, host=None, greeting=None, environment=None, pieces=None, again=None,
+                 site=None, crowd=0, partitions=False, asked=None, reads_nothing=False):
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end
         self.codes = {protocol: self._codes(code, protocol) for protocol in protocols}
@@ -230,8 +231,7 @@ def _maker(data):
 def greeting(name, data, code, **bounds):
     """What a server of HTTP/2 says in place of its SETTINGS. The name of the host names the answer."""
     return Answer(name, code, lambda request: b"", (HTTP2,), host=f"{name}.hostile.localhost", greeting=_maker(data),
-        before=False,
-                  **bounds)
+                  before=False, **bounds)
 
 
 def handshake(name, data, code, **bounds):
