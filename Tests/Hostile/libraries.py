@@ -1,5 +1,9 @@
 """Answers of which a library of the system decides what becomes: the codes that may come out besides those of their rows.
-docs/security.md and docs/versions.md tell of each."""
+docs/security.md and docs/versions.md tell of those of libcurl and nghttp2."""
+import ctypes
+import fnmatch
+import re
+
 import answer
 
 # A field of more than 64 KiB is no HTTP/2 to nghttp2, before anybody else has seen it.
@@ -27,6 +31,35 @@ BROKEN_BODIES = (
 )
 # Broken frames behind the beginning of an answer are looked at when more comes.
 LOOKED_AT_LATER = ("h2-data-padding-too-long-alone", "h2-frame-too-large-alone")
+# What becomes of broken pictures is libjpeg's, libpng's or libwebp's to say where our own code does not refuse them first, nor
+# make a still picture of them. The rows have what the releases say that are named here; others may know better.
+PICTURES = {
+    "libjpeg.so.62.3.0": {
+        ("OK", "BAD_IMAGE_DATA", "TRUNCATED"): (
+            "jpeg-band-*", "jpeg-components-*", "jpeg-frame-behind-scan", "jpeg-frame-twice",
+            "jpeg-huffman-defined-5000-times", "jpeg-kind-*", "jpeg-quantization-zeros", "jpeg-restart-interval-1",
+            "jpeg-restart-markers-alone", "jpeg-sampling-*", "jpeg-scan-component-twice", "jpeg-scan-empty",
+            "jpeg-segment-length-[01]", "jpeg-tables-missing"),
+        ("BAD_IMAGE_DATA", "TRUNCATED"): (
+            "jpeg-frame-missing", "jpeg-frame-short", "jpeg-huffman-codes-too-many", "jpeg-huffman-counts-beyond",
+            "jpeg-huffman-dc-symbol-255", "jpeg-huffman-number-15", "jpeg-precision-*", "jpeg-quantization-missing",
+            "jpeg-quantization-number-15", "jpeg-quantization-short", "jpeg-restart-interval-short",
+            "jpeg-scan-before-frame", "jpeg-scan-component-unknown", "jpeg-scan-components-*", "jpeg-scan-missing",
+            "jpeg-size-65501x8*", "jpeg-start-10000-times", "jpeg-start-and-end"),
+    },
+    "libpng16.so.16.39.0": {
+        ("OK", "BAD_IMAGE_DATA"): (
+            "png-data-bomb-behind", "png-data-too-much", "png-palette-index-beyond", "png-transparency-long"),
+    },
+    "libwebp.so.7.1.5": {
+        ("OK", "BAD_IMAGE_DATA", "TRUNCATED"): (
+            "webp-alpha-garbage", "webp-chunk-length-odd", "webp-chunk-unknown", "webp-riff-length-2-32"),
+        ("BAD_IMAGE_DATA", "TRUNCATED"): (
+            "webp-canvas-alone", "webp-canvas-differs", "webp-chunk-length-2-32", "webp-lossless-*", "webp-lossy-*",
+            "webp-riff-alone", "webp-riff-length-0", "webp-riff-length-short"),
+        ("BAD_IMAGE_DATA", "PIXEL_LIMIT", "TRUNCATED"): ("webp-canvas-2-24",),
+    },
+}
 
 
 def allow(names, *codes, protocols=None):
@@ -34,8 +67,35 @@ def allow(names, *codes, protocols=None):
         answer.ROWS[name].allow(codes, protocols)
 
 
+def release(name):
+    """The name of the file that a library is loaded from here, which has its release: libpng16.so.16.39.0."""
+    name = re.match(r"lib\w+\.so\.\d+", name)[0]
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return None
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return next((found[1] for found in (re.search(rf"/({re.escape(name)}\S*)$", line) for line in maps) if found), None)
+
+
+def rows_of(patterns):
+    """Their names; each pattern has some."""
+    for pattern in patterns:
+        names = fnmatch.filter(answer.ROWS, pattern)
+        assert names, f"no answer is called {pattern}"
+        yield from names
+
+
+def decide_pictures():
+    for name, decided in PICTURES.items():
+        if release(name) != name:
+            for codes, patterns in decided.items():
+                allow(rows_of(patterns), *codes)
+
+
 def adjust():
     """The rows, for the libraries of this machine."""
+    decide_pictures()
     allow(LONG_FIELDS, "PROTOCOL", protocols=(answer.HTTP2,))
     allow(BROKEN_HEADERS, "HEADER_LIMIT")
     if answer.LIBCURL < (8, 14):

@@ -6,8 +6,7 @@ from pictures import COSTLY_PROFILES, DQT, EOI, JFIF, SOI, dht, jpeg, progressiv
 
 TABLES = DQT + dht((0x00, 0), (0x10, 0))
 SCAN = sos() + zero_bits(2)
-FAILS = ("BAD_IMAGE_DATA", "TRUNCATED")
-ANY = ("OK", *FAILS)
+BAD, SHORT = "BAD_IMAGE_DATA", "TRUNCATED"
 
 
 def row(name, code, body, **bounds):
@@ -28,84 +27,84 @@ for name, data in COSTLY_PROFILES.items():
     row(f"profile-{name}", "OK", SOI + icc + jpeg(16, 16, 3)[2:], width=16, options={"colour": 1}, notes=COSTLY_PROFILE)
 
 # ---- Markers and segments
-row("start-alone", FAILS, SOI)
-row("start-and-end", FAILS, SOI + EOI)
-row("start-10000-times", FAILS, SOI * 10000)
-row("fill-bytes-100000", ANY, SOI + b"\xff" * 100000 + jpeg()[2:])
-row("garbage-between", ANY, SOI + b"garbage" * 5000 + jpeg()[2:])
-row("segment-length-0", ANY, made(segment(0xE1, b"", 0), TABLES, sof(8, 8), SCAN))
-row("segment-length-1", ANY, made(segment(0xE1, b"", 1), TABLES, sof(8, 8), SCAN))
-row("segment-length-beyond", FAILS, SOI + segment(0xE1, bytes(10), 65535))
-row("segments-empty-20000", ANY, made(segment(0xEB, b"") * 20000, TABLES, sof(8, 8), SCAN))
+row("start-alone", SHORT, SOI)
+row("start-and-end", BAD, SOI + EOI)
+row("start-10000-times", BAD, SOI * 10000)
+row("fill-bytes-100000", "OK", SOI + b"\xff" * 100000 + jpeg()[2:], width=8)
+row("garbage-between", BAD, SOI + b"garbage" * 5000 + jpeg()[2:])
+row("segment-length-0", "OK", made(segment(0xE1, b"", 0), TABLES, sof(8, 8), SCAN), width=8)
+row("segment-length-1", "OK", made(segment(0xE1, b"", 1), TABLES, sof(8, 8), SCAN), width=8)
+row("segment-length-beyond", SHORT, SOI + segment(0xE1, bytes(10), 65535))
+row("segments-empty-20000", "OK", made(segment(0xEB, b"") * 20000, TABLES, sof(8, 8), SCAN), width=8)
 row("comments-20-of-64-kib", "OK", made(segment(0xFE, bytes(65533)) * 20, TABLES, sof(8, 8), SCAN), width=8, memory=30)
-row("frame-missing", FAILS, made(TABLES, SCAN))
-row("frame-twice", ANY, made(TABLES, sof(8, 8), sof(16, 16), SCAN))
-row("frame-behind-scan", ANY, made(TABLES, sof(8, 8), SCAN, sof(16, 16), SCAN))
-row("frame-short", FAILS, made(TABLES, segment(0xC0, b"\x08\0\x08"), SCAN))
-row("scan-missing", FAILS, made(TABLES, sof(8, 8)))
-row("scan-before-frame", FAILS, made(TABLES, SCAN, sof(8, 8)))
-row("scan-empty", ANY, made(TABLES, sof(8, 8), sos()))
+row("frame-missing", BAD, made(TABLES, SCAN))
+row("frame-twice", BAD, made(TABLES, sof(8, 8), sof(16, 16), SCAN))
+row("frame-behind-scan", BAD, made(TABLES, sof(8, 8), SCAN, sof(16, 16), SCAN))
+row("frame-short", BAD, made(TABLES, segment(0xC0, b"\x08\0\x08"), SCAN))
+row("scan-missing", BAD, made(TABLES, sof(8, 8)))
+row("scan-before-frame", BAD, made(TABLES, SCAN, sof(8, 8)))
+row("scan-empty", BAD, made(TABLES, sof(8, 8), sos()))
 row("scan-cut", "TRUNCATED", made(TABLES, sof(800, 800), SCAN)[:-4])
-row("scan-component-unknown", FAILS, made(TABLES, sof(8, 8), sos((9,)), zero_bits(2)))
-row("scan-components-0", FAILS, made(TABLES, sof(8, 8), sos(())))
-row("scan-components-5", FAILS, made(TABLES, sof(8, 8), sos((1, 1, 1, 1, 1))))
-row("scan-component-twice", ANY, made(TABLES, sof(8, 8, 3), sos((1, 1, 1)), zero_bits(20)))
-row("tables-missing", ANY, made(sof(8, 8), SCAN))
-row("quantization-missing", FAILS, made(dht((0x00, 0), (0x10, 0)), sof(8, 8), SCAN))
-row("quantization-short", FAILS, made(segment(0xDB, b"\0" + bytes(5)), sof(8, 8), SCAN))
-row("quantization-number-15", FAILS, made(segment(0xDB, b"\x0f" + bytes(64)), TABLES, sof(8, 8), SCAN))
-row("quantization-zeros", ANY, made(segment(0xDB, b"\0" + bytes(64)), dht((0x00, 0), (0x10, 0)), sof(8, 8), SCAN))
-row("huffman-counts-beyond", FAILS, made(DQT, segment(0xC4, b"\0" + b"\xff" * 16 + bytes(255)), sof(8, 8), SCAN))
-row("huffman-codes-too-many", FAILS, made(DQT, segment(0xC4, b"\0" + b"\x03" + bytes(15) + bytes(3)), sof(8, 8), SCAN))
-row("huffman-number-15", FAILS, made(DQT, dht((0x0F, 0)), sof(8, 8), SCAN))
-row("huffman-dc-symbol-255", FAILS, made(DQT, dht((0x00, 255), (0x10, 0)), sof(8, 8), SCAN))
-row("huffman-defined-5000-times", ANY, made(DQT, dht((0x00, 0), (0x10, 0)) * 5000, sof(8, 8), SCAN))
-row("restart-interval-1", ANY, made(TABLES, segment(0xDD, b"\0\1"), sof(64, 64), SCAN))
-row("restart-markers-alone", ANY, made(TABLES, segment(0xDD, b"\0\1"), sof(640, 640),
+row("scan-component-unknown", BAD, made(TABLES, sof(8, 8), sos((9,)), zero_bits(2)))
+row("scan-components-0", BAD, made(TABLES, sof(8, 8), sos(())))
+row("scan-components-5", BAD, made(TABLES, sof(8, 8), sos((1, 1, 1, 1, 1))))
+row("scan-component-twice", BAD, made(TABLES, sof(8, 8, 3), sos((1, 1, 1)), zero_bits(20)))
+row("tables-missing", BAD, made(sof(8, 8), SCAN))
+row("quantization-missing", BAD, made(dht((0x00, 0), (0x10, 0)), sof(8, 8), SCAN))
+row("quantization-short", SHORT, made(segment(0xDB, b"\0" + bytes(5)), sof(8, 8), SCAN))
+row("quantization-number-15", BAD, made(segment(0xDB, b"\x0f" + bytes(64)), TABLES, sof(8, 8), SCAN))
+row("quantization-zeros", "OK", made(segment(0xDB, b"\0" + bytes(64)), dht((0x00, 0), (0x10, 0)), sof(8, 8), SCAN), width=8)
+row("huffman-counts-beyond", BAD, made(DQT, segment(0xC4, b"\0" + b"\xff" * 16 + bytes(255)), sof(8, 8), SCAN))
+row("huffman-codes-too-many", BAD, made(DQT, segment(0xC4, b"\0" + b"\x03" + bytes(15) + bytes(3)), sof(8, 8), SCAN))
+row("huffman-number-15", BAD, made(DQT, dht((0x0F, 0)), sof(8, 8), SCAN))
+row("huffman-dc-symbol-255", BAD, made(DQT, dht((0x00, 255), (0x10, 0)), sof(8, 8), SCAN))
+row("huffman-defined-5000-times", "OK", made(DQT, dht((0x00, 0), (0x10, 0)) * 5000, sof(8, 8), SCAN), width=8)
+row("restart-interval-1", BAD, made(TABLES, segment(0xDD, b"\0\1"), sof(64, 64), SCAN))
+row("restart-markers-alone", BAD, made(TABLES, segment(0xDD, b"\0\1"), sof(640, 640),
     sos() + b"\xff\xd0\xff\xd1" * 5000))
-row("restart-interval-short", FAILS, made(TABLES, segment(0xDD, b"\0"), sof(8, 8), SCAN))
-row("lines-said-later", ANY, made(TABLES, sof(8, 0), SCAN, segment(0xDC, b"\0\x08")))
+row("restart-interval-short", BAD, made(TABLES, segment(0xDD, b"\0"), sof(8, 8), SCAN))
+row("lines-said-later", BAD, made(TABLES, sof(8, 0), SCAN, segment(0xDC, b"\0\x08")))
 
 # ---- Sizes and kinds
-for width, height, code in ((0, 8, FAILS), (8, 0, FAILS), (65535, 65535, "PIXEL_LIMIT"), (65535, 1600, "PIXEL_LIMIT"),
-    (65501, 8, (*FAILS, "PIXEL_LIMIT", "SIZE_LIMIT"))):
+for width, height, code in ((0, 8, BAD), (8, 0, BAD), (65535, 65535, "PIXEL_LIMIT"), (65535, 1600, "PIXEL_LIMIT"),
+                            (65501, 8, "PIXEL_LIMIT")):
     row(f"size-{width}x{height}", code, made(TABLES, sof(width, height), SCAN))
     row(f"size-{width}x{height}-progressive", code, made(TABLES, sof(width, height, kind=0xC2), sos(last=0),
         zero_bits(1)))
 row("size-65500-no-limit", "MEMORY_LIMIT", made(TABLES, sof(65500, 65500), SCAN),
     options={"max_pixels": 2 ** 64 - 1, "max_memory_bytes": 64 << 20})
-# Nearly all of its rows are missing: to make them up takes longer than the picture may.
-row("size-65500-no-limit-scaled", (*FAILS, "DECODE_TIMEOUT"), made(TABLES, sof(65500, 65500), SCAN),
+# Nearly all of its rows are missing: to make them up takes longer than the picture may, on any machine.
+row("size-65500-no-limit-scaled", "DECODE_TIMEOUT", made(TABLES, sof(65500, 65500), SCAN),
     options={"max_pixels": 2 ** 64 - 1, "max_decode_ms": 100, "target_width": 8, "target_height": 8}, cpu=0.5)
 for precision in (0, 1, 7, 9, 12, 16, 255):
-    row(f"precision-{precision}", FAILS, made(TABLES, sof(8, 8, precision=precision), SCAN))
+    row(f"precision-{precision}", BAD, made(TABLES, sof(8, 8, precision=precision), SCAN))
 for components in (0, 2, 5, 10, 255):
-    row(f"components-{components}", ANY, made(TABLES, sof(8, 8, components), SCAN))
+    row(f"components-{components}", BAD, made(TABLES, sof(8, 8, components), SCAN))
 for sampling in (0x00, 0x01, 0x10, 0x15, 0x51, 0x44, 0xFF):
-    row(f"sampling-{sampling:02x}", ANY, made(TABLES, sof(64, 64, 1, sampling=sampling), SCAN))
-for kind in (0xC1, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF):
-    row(f"kind-{kind:02x}", ANY, made(TABLES, sof(8, 8, kind=kind), SCAN))
+    row(f"sampling-{sampling:02x}", BAD, made(TABLES, sof(64, 64, 1, sampling=sampling), SCAN))
+for kind in (0xC3, 0xC5, 0xC6, 0xC7, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF):
+    row(f"kind-{kind:02x}", BAD, made(TABLES, sof(8, 8, kind=kind), SCAN))
+for kind in (0xC1, 0xC9):
+    row(f"kind-{kind:02x}", "OK", made(TABLES, sof(8, 8, kind=kind), SCAN), width=8)
 
 # ---- Progressive: bands that are none, and scans over the same
-for name, band in {"backwards": (5, 1, 0, 0), "beyond": (1, 64, 0, 0), "low-14": (0, 0, 0, 14),
-    "high-13": (0, 0, 13, 12), "skips": (1, 63, 5, 3),
-                   "zero-to-63": (0, 63, 0, 0), "refines-nothing": (0, 0, 1, 0)}.items():
-    row(f"band-{name}", ANY, made(TABLES, sof(8, 8, kind=0xC2), sos((1,), *band), zero_bits(4)))
-row("scans-499", ANY, progressive(64, 64, 490), cpu=0.4)
+for name, band in {"backwards": (5, 1, 0, 0), "beyond": (1, 64, 0, 0), "low-14": (0, 0, 0, 14), "high-13": (0, 0, 13, 12),
+                   "skips": (1, 63, 5, 3), "zero-to-63": (0, 63, 0, 0), "refines-nothing": (0, 0, 1, 0)}.items():
+    row(f"band-{name}", BAD, made(TABLES, sof(8, 8, kind=0xC2), sos((1,), *band), zero_bits(4)))
+row("scans-499", "OK", progressive(64, 64, 498), cpu=0.4, width=64)
 row("scans-501", "SCAN_LIMIT", progressive(64, 64, 501))
 row("scans-5000", "SCAN_LIMIT", progressive(64, 64, 5000))
 row("scans-5000-baseline", "SCAN_LIMIT", made(TABLES, sof(8, 8, 3), *([sos((1,)) + zero_bits(2)] * 5000)))
-row("scans-large", ("DECODE_TIMEOUT", "OK"), progressive(4000, 4000, 60),
-    options={"max_decode_ms": 100, "target_width": 8, "target_height": 8},
-    cpu=0.6, memory=300, within=4)
-row("scans-large-full", ("DECODE_TIMEOUT", "OK"), progressive(3000, 3000, 100), options={"max_decode_ms": 100}, cpu=0.6,
+# More blocks than any machine reads in that time: 15 million, 14 million, and 1.5 million with their codes.
+row("scans-large", "DECODE_TIMEOUT", progressive(4000, 4000, 60),
+    options={"max_decode_ms": 20, "target_width": 8, "target_height": 8}, cpu=0.6, memory=300, within=4)
+row("scans-large-full", "DECODE_TIMEOUT", progressive(3000, 3000, 100), options={"max_decode_ms": 20}, cpu=0.6,
     memory=400, within=4)
 row("scans-inside-one", "DECODE_TIMEOUT", progressive(6000, 6000, 1), options={"max_decode_ms": 20}, cpu=0.5,
     memory=400, within=4)
 row("memory-of-progressive", "MEMORY_LIMIT", progressive(9990, 9990, 1), options={"max_memory_bytes": 64 << 20})
-row("bomb-baseline-timeout", ("DECODE_TIMEOUT", "OK"), jpeg(9990, 9990),
-    options={"max_decode_ms": 30, "target_width": 8, "target_height": 8}, cpu=0.4,
-    memory=60, within=4)
+row("bomb-baseline-timeout", "DECODE_TIMEOUT", jpeg(9990, 9990),
+    options={"max_decode_ms": 5, "target_width": 8, "target_height": 8}, cpu=0.4, memory=60, within=4)
 
 # ---- EXIF, profiles, thumbnails
 EXIF = b"Exif\0\0"
