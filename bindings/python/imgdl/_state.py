@@ -149,11 +149,15 @@ class State:
         left."""
         if self.generation != _process.generation:
             return []
+        # One that takes no more and has cancelled nothing would have nobody left who can.
+        surely(self._cancel_all)
+        return [] if self.is_finished else list(self.pumps)
+
+    def _cancel_all(self) -> None:
         with self.lock:
             self.is_closing = True
             if self.is_finished:
-                return []
-            pumps = list(self.pumps)
+                return
             if not self.is_shared:
                 code = _native.imgdl_downloader_shutdown(
                     self.handle, _native.IMGDL_SHUTDOWN_CANCEL, _native.imgdl_destructor(), None
@@ -163,7 +167,6 @@ class State:
                     check(code)
         if self.is_shared:
             self.cancel_on()
-        return pumps
 
     def close(self, timeout: Optional[float] = None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout

@@ -11,7 +11,7 @@ import warnings
 
 import imgdl
 import imgdl.aio
-from imgdl import _map, downloader, stream, token
+from imgdl import _map, _state, downloader, stream, token
 from strikes import struck
 from support import PATIENCE, Origin, png
 
@@ -111,6 +111,21 @@ class NobodysDownloadTests(unittest.TestCase):
                     break
 
         self.strike_on_a_loop(main)
+
+    def test_a_close_that_is_struck(self):
+        """What takes no more has cancelled everything."""
+        number, has_struck = 0, True
+        while has_struck:
+            own = imgdl.Downloader()
+            asked = own.download(self.endless)
+            has_struck, problem = struck(own.close, number, lambda code: code.co_filename == _state.__file__)
+            self.assertEqual(has_struck, isinstance(problem, KeyboardInterrupt))
+            del problem
+            if "closed" in repr(own):
+                self.assertIsInstance(asked.exception(PATIENCE / 6), imgdl.Cancelled, f"at place {number}")
+            own.close()
+            number += 1
+        self.assertGreater(number, 3)
 
     def test_what_a_batch_came_to(self):
         """Wherever its last progress was struck."""
