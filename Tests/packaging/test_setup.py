@@ -241,6 +241,12 @@ class ListTests(unittest.TestCase):
 class MakeTests(unittest.TestCase):
     """Targets without Swift on PATH, in a copy of what make reads first."""
 
+    def test_the_caching_suite_is_asked_for_before_anything_is_built(self):
+        for suite in ([], ["CACHING_SUITE=/nowhere"]):
+            done = subprocess.run(["make", "-s", "-C", ROOT, "test-caching", *suite], capture_output=True, text=True)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("name the folder of the suite, CACHING_SUITE=", done.stderr)
+
     def test_every_target_says_that_swift_is_missing(self):
         with tempfile.TemporaryDirectory() as folder:
             programs = os.path.join(folder, "bin")
@@ -254,8 +260,9 @@ class MakeTests(unittest.TestCase):
                            "fuzz", "soak", "abi-check", "format-check", "test-tsan", "test-long", "test-machines",
                            "test-ecosystem", "test-caching", "examples-avif", "examples-event-loops", "bench-decode"):
                 with self.subTest(target):
-                    done = subprocess.run(["make", "-s", "--no-print-directory", "-C", copy, target], env={"PATH": programs},
-                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                    # test-caching looks for its suite first.
+                    done = subprocess.run(["make", "-s", "--no-print-directory", "-C", copy, target, "CACHING_SUITE=."],
+                                          env={"PATH": programs}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                     self.assertNotEqual(done.returncode, 0)
                     said = [line for line in done.stdout.splitlines() if not line.startswith("make")]
                     self.assertIn(SWIFT, said[0])
