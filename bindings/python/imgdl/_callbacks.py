@@ -166,7 +166,8 @@ _LAYERS = 4 if sys.version_info < (3, 11) else 0
 def _layered(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> Callable[..., Optional[int]]:
     for _ in range(_LAYERS):
         function = _layer(function, otherwise)
-    return beginning_inside(function)
+    layered: Callable[..., Optional[int]] = beginning_inside(function)
+    return layered
 
 
 def _layer(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> Callable[..., Optional[int]]:

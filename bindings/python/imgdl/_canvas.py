@@ -183,7 +183,8 @@ def _on_allocate(width: int, height: int, bytes_per_pixel: int, stride: Any, key
         canvas = _lent.get(key)
         return None if canvas is None else canvas.allocate(width, height, bytes_per_pixel, stride)
     except BaseException as exception:
-        keep(exception) or report(exception)
+        if not keep(exception):
+            report(exception)
         return None
 
 

@@ -37,7 +37,8 @@ def _on_observation(pointer: Any, key: int) -> None:
     try:
         observer(observation_from(pointer.contents))
     except BaseException as exception:
-        _callbacks.keep(exception) or report(exception)
+        if not _callbacks.keep(exception):
+            report(exception)
 
 
 @_callbacks.last_callback(_native.imgdl_destructor)

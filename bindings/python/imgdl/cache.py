@@ -222,7 +222,8 @@ def _on_event(pointer: Any, key: int) -> None:
         event = pointer.contents
         listener(CacheEvent(_KINDS.get(event.kind, "unknown"), text(event.message)))
     except BaseException as exception:
-        keep(exception) or report(exception)
+        if not keep(exception):
+            report(exception)
 
 
 @last_callback(_native.imgdl_destructor)

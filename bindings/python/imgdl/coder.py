@@ -199,7 +199,7 @@ def register_coder(coder: Any) -> Coder:
         raise
 
 
-def _in_table(name: str, otherwise: Optional[int] = Code.INTERNAL) -> Any:
+def _in_table(name: str, otherwise: Optional[int] = Code.INTERNAL) -> Callable[[Callable[..., Optional[int]]], Any]:
     """The C function of a field of imgdl_coder_table."""
     return callback(_native.callback_type(_native.imgdl_coder_table, name), otherwise)
 

@@ -111,7 +111,8 @@ class Error(Exception):
     ) -> None:
         if isinstance(code, str):
             # Error("a sentence"), as all other exceptions are made.
-            code, message = Code.INVALID_OPERATION, code
+            message = code
+            code = Code.INVALID_OPERATION
         if not message:
             message = _native.imgdl_error_message(code).decode("utf-8", "replace")
         super().__init__(message)

@@ -322,7 +322,7 @@ def _body(data: int) -> memoryview:
     return view(reference, _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
 
 
-def _asks(name: str) -> Any:
+def _asks(name: str) -> Callable[[Callable[..., Optional[int]]], Any]:
     """The C function of a field of imgdl_hooks_table."""
     return callback(_native.callback_type(_native.imgdl_hooks_table, name))
 
