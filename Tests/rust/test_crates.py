@@ -322,7 +322,9 @@ class Programs(Elsewhere):
         for version in ("1.0.9", "2.0.0"):
             write(f"{nowhere}-{version}/imgdl.pc", re.sub(r"(?m)^Version: .*", f"Version: {version}", text))
             self.fails(folder, *advice, version, PKG_CONFIG_LIBDIR=f"{nowhere}-{version}")
-        write(f"{nowhere}-moved/imgdl.pc", text.replace(self.lib, nowhere))
+        moved = re.sub(r"(?m)^libdir=.*", f"libdir={nowhere}", text)
+        self.assertNotEqual(moved, text)
+        write(f"{nowhere}-moved/imgdl.pc", moved)
         self.fails(folder, *advice, nowhere, PKG_CONFIG_LIBDIR=f"{nowhere}-moved")
 
     def test_documentation_is_made_without_the_library(self):
