@@ -105,9 +105,8 @@ final class CurlTransfer: LingeringStream {
     var isWaiting = false
     /// Bytes of a coded body that have come since anything could be decoded.
     private var silentBytes = 0
-    /// Of the encoded body, and how many may come before its limit is looked at again.
+    /// Bytes that have come of the encoded body.
     private var encodedBytes: Int64 = 0
-    private var encodedAllowance: Int64 = 0
     private var announcedBytes: Int64 = 0
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
@@ -610,6 +609,7 @@ final class CurlTransfer: LingeringStream {
         if head.httpVersion < 20, head.contentLength == nil, !isChunked, !head.isEncoded { head.bodyEnd = .closing }
         codings = head.isEncoded ? ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init) : []
         decoder = nil
+        encodedBytes = 0
         guard case .discard = tell({ $0.transferReceived(id, head: head) }) else { return !isEnded }
         isDiscarding = true
         announcedBytes = head.contentLength ?? 0
@@ -710,10 +710,11 @@ final class CurlTransfer: LingeringStream {
     /// A limit of the body holds for its codings, too: they can be as long as a server likes and mean nothing.
     private func mayTake(_ count: Int) -> Bool {
         encodedBytes += Int64(count)
-        guard encodedBytes > encodedAllowance else { return true }
+        guard encodedBytes > ResponseRules.encodedAllowance(0) else { return true }
+        // The limit is asked for each time: who takes the most may leave, and a challenge's body may become an answer's.
         let limit = tell { $0.bodyLimit(id) }
-        encodedAllowance = ResponseRules.encodedAllowance(limit)
-        return encodedBytes <= encodedAllowance || fail(ResponseRules.bodyLimit(limit, encoded: encodedBytes))
+        guard encodedBytes > ResponseRules.encodedAllowance(limit) else { return true }
+        return fail(ResponseRules.bodyLimit(limit, encoded: encodedBytes))
     }
 
     /// nil: there is none, and its failure is known or does not matter.
