@@ -81,8 +81,8 @@ final class WebPAnimation {
 
     /// More rows may be in bytes that were waiting for their batch.
     func salvage() {
-        guard first != nil, still != nil else { return }
-        try? still?.update(body.bytes)
+        guard frameCount == 1, let still else { return }
+        still.salvage(body.bytes)
         try? placeFirst()
     }
 

@@ -118,7 +118,7 @@ final class WebPDecoder: FormatDecoder {
         do throws(Failure) {
             try settle(container.orientation ?? 1)
             try prepare()
-            try openedStill(features).update(body.bytes)
+            try openedStill(features).salvage(body.bytes)
         } catch {}
         try? placeRows()
         return image(isComplete: false)

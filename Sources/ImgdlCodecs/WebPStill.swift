@@ -11,13 +11,13 @@ final class WebPStill {
     /// How often libwebp was given data: what the work of a lossless picture depends on.
     private(set) var updates = 0
 
-    private let decoder: OpaquePointer
-    /// libwebp looks at it until the end.
-    private let configuration: UnsafeMutablePointer<WebPDecoderConfig>
-    private let storedHeight: Int
+    private let decoder: WebPIncrementalDecoder
+    private let features: WebPBitstreamFeatures
     private let clock: DecodeClock
     private let isLossless: Bool
     private var offered = 0
+    /// And may have written rows that it did not count.
+    private var hasFailed = false
 
     init(
         _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat,
@@ -25,48 +25,26 @@ final class WebPStill {
     ) throws(Failure) {
         let pixels = try PixelBuffer(
             width: width, height: height, format: format, allocator: allocator, isCleared: false, clock)
-        let configuration = UnsafeMutablePointer<WebPDecoderConfig>.allocate(capacity: 1)
-        guard WebPInitDecoderConfig(configuration) != 0, let stride = Int32(exactly: pixels.stride),
-            let scaledWidth = Int32(exactly: width), let scaledHeight = Int32(exactly: height)
-        else {
-            configuration.deallocate()
-            throw Failure(.outOfMemory, "no memory for a WebP decoder")
-        }
-        let isScaled = scaledWidth != features.width || scaledHeight != features.height
-        configuration.pointee.options.use_scaling = isScaled ? 1 : 0
-        configuration.pointee.options.scaled_width = scaledWidth
-        configuration.pointee.options.scaled_height = scaledHeight
-        configuration.pointee.output.colorspace = format.isBGRA ? MODE_BGRA : MODE_RGBA
-        configuration.pointee.output.is_external_memory = 1
-        configuration.pointee.output.u.RGBA.rgba = pixels.bytes.assumingMemoryBound(to: UInt8.self)
-        configuration.pointee.output.u.RGBA.stride = stride
-        configuration.pointee.output.u.RGBA.size = pixels.byteCount
-        guard let decoder = WebPIDecode(nil, 0, configuration) else {
-            configuration.deallocate()
-            throw Failure(.outOfMemory, "no memory for a WebP decoder")
-        }
+        decoder = try WebPIncrementalDecoder(
+            features,
+            WebPIncrementalDecoder.Output(
+                start: pixels.bytes, stride: pixels.stride, byteCount: pixels.byteCount, width: width, height: height,
+                isBGRA: format.isBGRA))
         self.clock = clock
         self.pixels = pixels
-        self.decoder = decoder
-        self.configuration = configuration
         self.isLossless = isLossless
-        storedHeight = Int(features.height)
+        self.features = features
     }
 
     /// What libwebp holds of a picture besides its canvas: of a lossless one all of its pixels; of a lossy one its alpha,
     /// which may be such a picture of its own.
     static func bytesPerPixel(isLossless: Bool, hasAlpha: Bool) -> Int { isLossless ? 4 : hasAlpha ? 5 : 0 }
 
-    deinit {
-        WebPIDelete(decoder)
-        configuration.deallocate()
-    }
-
     /// Lossy pictures go on where they stopped. Lossless ones begin again some rows before, or at the very start while
     /// their code tables are incomplete, so their bytes are saved up: the work stays linear in the length of the body.
     func offer(_ body: UnsafeRawBufferPointer, from start: Int, isWhole: Bool, length: Int) throws(Failure) {
         if isLossless, !isWhole {
-            let rowsWorth = 48 * max(0, length - start) / max(1, storedHeight)
+            let rowsWorth = 48 * max(0, length - start) / max(1, Int(features.height))
             let batch = max(64 * 1024, rowsWorth, rows == 0 ? offered / 2 : 0)
             guard body.count - offered >= batch else { return }
         }
@@ -80,27 +58,24 @@ final class WebPStill {
         try clock.check(after: .max)
         offered = body.count
         updates += 1
-        let status = decode(body)
-        var last: Int32 = 0
-        if WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil { try reached(Int(last)) }
+        let status = decoder.update(body)
+        if let rows = decoder.rows { try reached(rows) }
         if status == VP8_STATUS_SUSPENDED { return }
+        hasFailed = status != VP8_STATUS_OK
         try Self.check(status)
         try reached(pixels.height)
         isComplete = true
     }
 
-    /// libwebp looks at what it has made at its first use, each time a picture begins, and has a lock for that: fork() waits
-    /// for so much of each picture.
-    private static let beginning = 16 * 1024
-
-    private func decode(_ body: UnsafeRawBufferPointer) -> VP8StatusCode {
-        let start = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        if updates == 1 {
-            let count = min(body.count, Self.beginning)
-            let status = Thread.working { WebPIUpdate(decoder, start, count) }
-            if count == body.count || status != VP8_STATUS_SUSPENDED { return status }
-        }
-        return WebPIUpdate(decoder, start, body.count)
+    /// The rows that can be had of `body`, whether it is cut off or broken, and however it came.
+    func salvage(_ body: UnsafeRawBufferPointer) {
+        do throws(Failure) { try update(body) } catch {}
+        guard isLossless, hasFailed else { return }
+        // Once.
+        hasFailed = false
+        do throws(Failure) {
+            try reached(WebPWrittenRows.count(in: body, features, height: pixels.height, clock))
+        } catch {}
     }
 
     private func reached(_ row: Int) throws(Failure) {

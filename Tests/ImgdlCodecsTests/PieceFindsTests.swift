@@ -80,4 +80,53 @@ final class PieceFindsTests: XCTestCase {
             }
         }
     }
+
+    /// libwebp does not count the rows of the call in which it sees that a lossless picture is broken.
+    func testLosslessRowsAheadOfTheDamage() throws {
+        for kind in [PICTURE_WEBP_LOSSLESS, PICTURE_WEBP_LOSSLESS_ALPHA] {
+            let picture = Picture("a", kind, width: 400, height: 600)
+            let file = WebPFile(picture.encoded())
+            let data = file["VP8L"]
+            XCTAssertGreaterThan(data.count, 130_000)
+            for quarters in 1...3 {
+                let end = data.count * quarters / 4
+                // The picture's data ends within the file: that is no cut transfer, but has the same rows.
+                var short = WebPFile()
+                short.add("VP8L", Array(data.prefix(end)))
+                for format in [PixelFormat.rgba8, .bgra8Premultiplied] {
+                    for width in [0, 100] {
+                        var options = decodeOptions(format)
+                        options.targetWidth = width
+                        let cut = PieceOutcome(Array(file.bytes().prefix(20 + end)), options, pieces: 7000, looks: true)
+                        let result = checkPieces(
+                            short.bytes(), "\(quarters) quarters", options, [(20_000, false), (70_001, true)]
+                        ).whole
+                        XCTAssertEqual(cut.verdict.failure?.code, .truncated)
+                        XCTAssertEqual(result.verdict.failure?.code, .badImageData)
+                        let ready = try XCTUnwrap(result.ready, "\(quarters) quarters")
+                        XCTAssertGreaterThan(ready.height, width == 0 ? 100 : 25)
+                        XCTAssertEqual(ready, cut.ready, "\(quarters) quarters")
+                        XCTAssertEqual(result.salvaged?.pixels, cut.salvaged?.pixels)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rows of a later frame that is broken are none of the first.
+    func testALaterFrameThatEndsEarly() throws {
+        let small = WebPFile(Picture("a", PICTURE_WEBP_LOSSY, width: 40, height: 8).encoded())
+        let large = WebPFile(Picture("b", PICTURE_WEBP_LOSSY, width: 40, height: 400, seed: 9).encoded())
+        let name = try XCTUnwrap(large.chunks.first).name
+        var file = WebPFile()
+        file.add("VP8X", WebPFile.extended(0x02, width: 40, height: 400))
+        file.add("ANIM", [0, 0, 0, 0, 0, 0])
+        file.add("ANMF", WebPFile.frame(width: 40, height: 8, small.chunks.flatMap(\.bytes)))
+        let first = try decode(file.bytes()).pixels
+        let half = WebPFile.Chunk(name: name, data: Array(large[name].prefix(large[name].count / 2)))
+        file.add("ANMF", WebPFile.frame(width: 40, height: 400, half.bytes))
+        let result = check(file.bytes(), "half of the second frame", allFrames: true)
+        XCTAssertEqual(result.verdict.failure?.code, .badImageData)
+        XCTAssertEqual(try XCTUnwrap(result.salvaged).pixels, first)
+    }
 }
