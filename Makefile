@@ -7,6 +7,8 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 JOBS ?= 2
+# How Swift's tests are compiled besides: .ci/run, which has nothing from before, compiles each module as a whole.
+export TEST_BUILD_FLAGS ?=
 PYTHON ?= python3
 export URL
 CFLAGS ?= -O2 -g
@@ -203,7 +205,7 @@ suites:
 tests-built: format-check library swift-tests all c-tests \
     build/pictures/.written build/examples/epoll build/examples/libuv
 swift-tests: | build/.setup-test
-	swift build --build-tests -j $(JOBS)
+	swift build --build-tests -j $(JOBS) $(TEST_BUILD_FLAGS)
 c-tests: $(C_TESTS)
 
 $(STRUCT_FIELDS): Tests/c/struct-fields packaging/header.py include/imgdl.h $(wildcard packaging/abi/*.abi)
