@@ -11,10 +11,10 @@ final class CodingLayer {
         /// No byte has come.
         case untouched
         /// These bytes of its beginning.
-        case beginning([UInt8])
+        case beginning(StreamPrefix)
         case inStream
         /// A stream has ended, and these bytes of the next one's beginning have come.
-        case between([UInt8])
+        case between(StreamPrefix)
         case ended
     }
 
@@ -70,7 +70,7 @@ final class CodingLayer {
         if let failure { throw failure }
         switch state {
         case .untouched:
-            state = stream.beginnings.isEmpty ? .inStream : .beginning([])
+            state = stream.beginnings.isEmpty ? .inStream : .beginning(StreamPrefix())
             return try step(turn)
         case .beginning(let seen), .between(let seen):
             return try look(seen, turn)
@@ -107,7 +107,7 @@ final class CodingLayer {
             break
         case .ended:
             mayHaveMore = false
-            state = stream.beginnings.isEmpty ? .ended : .between([])
+            state = stream.beginnings.isEmpty ? .ended : .between(StreamPrefix())
         case .broken(let cause):
             let broken = broken(cause)
             guard written > 0 else { throw broken }
@@ -130,34 +130,31 @@ final class CodingLayer {
 
     /// Whether a stream begins: decided byte by byte, so that it does not matter how they came, and not left to the
     /// libraries, some of which read older formats, too.
-    private func look(_ seen: [UInt8], _ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {
+    private func look(_ seen: StreamPrefix, _ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {
         var seen = seen
         while let byte = input.first {
-            let possible = stream.beginnings.filter { beginning in
-                seen.indices.allSatisfy { beginning.matches(seen[$0], at: $0) }
-                    && beginning.matches(byte, at: seen.count)
-            }
-            guard let beginning = possible.first else {
+            let longer = seen.followed(by: byte)
+            guard let beginning = stream.beginnings.first(where: { $0.matches(longer) }) else {
                 if isFirst { throw broken("it does not begin as one") }
                 state = .ended
                 try passOver(seen.count)
                 break
             }
-            seen.append(byte)
+            seen = longer
             input = UnsafeRawBufferPointer(rebasing: input.dropFirst())
-            if seen.count == beginning.bytes.count { return try begin(seen, turn) }
+            if seen.count == beginning.count { return try begin(seen, turn) }
             state = isFirst ? .beginning(seen) : .between(seen)
         }
         return UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
-    private func begin(_ seen: [UInt8], _ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {
+    private func begin(_ seen: StreamPrefix, _ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {
         guard isFirst || stream.restart() else {
             throw Self.outOfMemory(coding)
         }
         state = .inStream
-        let result = seen.withUnsafeBytes { bytes in
-            var bytes = bytes
+        let result = withUnsafeBytes(of: seen.bits.littleEndian) { bytes in
+            var bytes = UnsafeRawBufferPointer(rebasing: bytes[..<seen.count])
             return Result { () throws(Failure) in try decode(&bytes, turn) }
         }
         return try result.get()

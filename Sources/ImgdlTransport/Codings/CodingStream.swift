@@ -23,13 +23,38 @@ struct CodingStep {
     var verdict = Verdict.goesOn
 }
 
-/// The first bytes of a stream; each with the bits of it that count.
-struct StreamBeginning {
-    let bytes: [UInt8]
-    var masks: [UInt8] = []
+/// Up to four bytes, as they came, the first one lowest. No array: a body may have a hundred thousand streams.
+struct StreamPrefix: Equatable {
+    private(set) var bits: UInt32 = 0
+    private(set) var count = 0
 
-    func matches(_ byte: UInt8, at index: Int) -> Bool {
-        let mask = index < masks.count ? masks[index] : 0xFF
-        return index < bytes.count && byte & mask == bytes[index]
+    func followed(by byte: UInt8) -> StreamPrefix {
+        var longer = self
+        longer.bits |= UInt32(byte) << UInt32(8 * count)
+        longer.count += 1
+        return longer
+    }
+}
+
+/// The first bytes of a stream, at most four, and the bits of them that count.
+struct StreamBeginning {
+    private let bits: UInt32
+    private let mask: UInt32
+    let count: Int
+
+    init(_ bytes: [UInt8], masks: [UInt8] = []) {
+        func lowestFirst(_ byte: (Int) -> UInt8) -> UInt32 {
+            bytes.indices.reduce(0) { $0 | UInt32(byte($1)) << UInt32(8 * $1) }
+        }
+        count = bytes.count
+        bits = lowestFirst { bytes[$0] }
+        mask = lowestFirst { $0 < masks.count ? masks[$0] : 0xFF }
+    }
+
+    /// Whether a stream that begins with these bytes may be one.
+    func matches(_ prefix: StreamPrefix) -> Bool {
+        guard prefix.count <= count else { return false }
+        let seen: UInt32 = prefix.count < 4 ? (1 << UInt32(8 * prefix.count)) - 1 : .max
+        return (prefix.bits ^ bits) & mask & seen == 0
     }
 }

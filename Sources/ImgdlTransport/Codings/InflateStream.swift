@@ -22,7 +22,8 @@ final class InflateStream: CodingStream {
 
     deinit { if isInitialized { inflateEnd(&stream) } }
 
-    var beginnings: [StreamBeginning] { format == .gzip ? [StreamBeginning(bytes: [0x1F, 0x8B])] : [] }
+    private static let members = [StreamBeginning([0x1F, 0x8B])]
+    var beginnings: [StreamBeginning] { format == .gzip ? Self.members : [] }
 
     func restart() -> Bool { inflateReset(&stream) == Z_OK }
 

@@ -19,12 +19,11 @@ final class ZstdStream: CodingStream {
     deinit { ZSTD_freeDCtx(context) }
 
     /// A frame, or one that is to be skipped (RFC 8878 section 3.1).
-    var beginnings: [StreamBeginning] {
-        [
-            StreamBeginning(bytes: [0x28, 0xB5, 0x2F, 0xFD]),
-            StreamBeginning(bytes: [0x50, 0x2A, 0x4D, 0x18], masks: [0xF0]),
-        ]
-    }
+    private static let frames = [
+        StreamBeginning([0x28, 0xB5, 0x2F, 0xFD]),
+        StreamBeginning([0x50, 0x2A, 0x4D, 0x18], masks: [0xF0]),
+    ]
+    var beginnings: [StreamBeginning] { Self.frames }
 
     /// The context does so by itself.
     func restart() -> Bool { true }
