@@ -310,7 +310,8 @@ IMGDL_API imgdl_pixel_format imgdl_image_pixel_format(const imgdl_image *image);
 /** Rows, the first one first, stride bytes apart; what lies behind the last pixel of a row is not written. Valid until
  *  the last reference to the image is released. Since 1.0. */
 IMGDL_API const void *imgdl_image_pixels(const imgdl_image *image);
-/** Frames in the file. The image's own pixels are the first's. Since 1.0. */
+/** Frames in the file. The image's own pixels are the first's. Of a partial or salvaged image, whose file may not say it
+ *  ahead, at least 1, and as many as have come. Since 1.0. */
 IMGDL_API uint32_t imgdl_image_frame_count(const imgdl_image *image);
 /** One frame as the viewer sees it (blended, disposed), as an image of its own, *frame, with one reference. Frame 0 is
  *  always there; the others with IMGDL_DECODE_ALL_FRAMES. Returns: IMGDL_OK, NOT_READY (the frame was not decoded),

@@ -89,9 +89,9 @@ extension PixelBuffer {
         }
     }
 
-    /// Whether nothing is seen through any pixel of it.
-    func isOpaque(_ clock: DecodeClock?) throws(Failure) -> Bool {
-        for row in 0..<height {
+    /// Whether nothing is seen through any pixel of it, or of its first rows.
+    func isOpaque(rows: Int? = nil, _ clock: DecodeClock?) throws(Failure) -> Bool {
+        for row in 0..<(rows ?? height) {
             try clock?.check(after: width / 4)
             let first = (bytes + row * stride).assumingMemoryBound(to: UInt8.self)
             guard codec_is_opaque(first, format.codecPixel, width) != 0 else { return false }

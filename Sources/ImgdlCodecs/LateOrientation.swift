@@ -20,10 +20,11 @@ extension DecodedImage {
             let held = CheckedNumber(pixels.byteCount) * CheckedNumber(max(1, frames.count)) + CheckedNumber(beside)
             try options.checkMemory(canvas: layout, count: isComplete ? max(1, frames.count) : 1, codec: held)
         }
-        // Only a picture that is scaled has to know; and its header may be wrong.
+        // Only a picture that is scaled has to know; and its header may be wrong. Rows that have not come say nothing: those
+        // that have would be another step lighter or darker at the end.
         let isScaled = layout.isScaled(width: pixels.width, height: pixels.height)
         var isOpaque = isScaled && !header.hasAlpha
-        if isOpaque { isOpaque = try pixels.isOpaque(clock) }
+        if isOpaque { isOpaque = try pixels.isOpaque(rows: ready.height, clock) }
         let shown = try pixels.shown(
             as: layout, options, conversion, isOpaque: isOpaque, isDeep: isDeep, rows: ready.height, clock)
         guard shown.pixels !== pixels else {

@@ -54,7 +54,7 @@ public func imgdl_image_pixels(_ handle: OpaquePointer?) -> UnsafeRawPointer? {
 
 @_cdecl("imgdl_image_frame_count") @implementation
 public func imgdl_image_frame_count(_ handle: OpaquePointer?) -> UInt32 {
-    UInt32(clamping: image(handle) { $0.header.frameCount } ?? 0)
+    UInt32(clamping: image(handle) { $0.knownFrameCount } ?? 0)
 }
 
 @_cdecl("imgdl_image_frame") @implementation
@@ -65,7 +65,7 @@ public func imgdl_image_frame(
         let image = try object(handle, .image, as: ImageObject.self).image
         guard let frame else { throw Failure(.invalidArgument, "frame is NULL") }
         guard let found = image.frame(Int(index)) else {
-            let count = max(1, image.header.frameCount, image.frames.count)
+            let count = image.knownFrameCount
             guard index >= count else { throw Failure(.notReady, "frame \(index) was not decoded") }
             throw Failure(.invalidArgument, "there is no frame \(index), but \(count)")
         }

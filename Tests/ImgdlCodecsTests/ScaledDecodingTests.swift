@@ -131,6 +131,25 @@ final class ScaledDecodingTests: XCTestCase {
         }
     }
 
+    /// D4: rows that are ready stay to the bit, though it is not known yet whether something is seen through those behind them.
+    func testD4_PartialImagesOfOpaqueAnimations() throws {
+        let frames = (7...8).map { (seed: UInt32) in
+            WebPFile(Picture("a", PICTURE_WEBP_LOSSY, seed: seed).encoded()).chunks.flatMap(\.bytes)
+        }
+        var webp = WebPFile()
+        webp.add("VP8X", WebPFile.extended(0x02, width: 201, height: 150))
+        webp.add("ANIM", [0, 0, 0, 0, 0, 0])
+        for frame in frames { webp.add("ANMF", WebPFile.frame(width: 201, height: 150, frame)) }
+        try checkPartials(webp.bytes(), boxed(80, 90), "WebP")
+        let palette: [UInt8] = [13, 70, 200, 255, 0, 9, 31, 99, 40, 90, 7, 255]
+        var gif = GIFFile(width: 201, height: 150, palette: palette)
+        for shift in 0..<2 {
+            let indices = (0..<201 * 150).map { UInt8(($0 * $0 / 7 + $0 / 201 + shift) % 4) }
+            gif.addFrame(width: 201, height: 150, indices)
+        }
+        try checkPartials(gif.ended(), boxed(80, 90), "GIF")
+    }
+
     private func checkPartials(_ bytes: [UInt8], _ options: DecodeOptions, _ name: String) throws {
         let decoder = BuiltInCodec().makeDecoder(options)
         var partials = [(image: DecodedImage, copy: [UInt8])]()

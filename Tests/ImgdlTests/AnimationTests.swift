@@ -57,6 +57,31 @@ final class AnimationTests: DownloaderTestCase {
         XCTAssertEqual(imgdl_image_loop_count(nil), 0)
     }
 
+    /// O10: a file that ends early does not say how many frames it has; what can be had of it is counted.
+    func testFramesOfAnAnimationThatIsCutAreCounted() {
+        var options = imgdl_decode_options()
+        imgdl_decode_options_init(&options, MemoryLayout<imgdl_decode_options>.size)
+        options.flags = imgdl_decode_flags(IMGDL_DECODE_ALL_FRAMES | IMGDL_DECODE_SALVAGE)
+        for (name, _, bytes, _) in Self.files {
+            var counts: Set<UInt32> = []
+            for length in bytes.count / 4..<bytes.count - 1 {
+                var image: OpaquePointer?
+                guard imgdl_decode(bytes, length, &options, &image) != 0, image != nil else { continue }
+                defer { imgdl_image_release(image) }
+                let count = imgdl_image_frame_count(image)
+                var (decoded, frame): (UInt32, OpaquePointer?) = (0, nil)
+                while imgdl_image_frame(image, decoded, &frame) == 0 {
+                    imgdl_image_release(frame)
+                    decoded += 1
+                }
+                XCTAssertGreaterThan(decoded, 0, name)
+                XCTAssertLessThanOrEqual(decoded, count, "\(name), \(length) bytes")
+                counts.insert(count)
+            }
+            XCTAssertFalse(counts.isEmpty || counts.contains(0), "\(name): \(counts)")
+        }
+    }
+
     /// X5: what a codec of the host's gives.
     func testAnImageOfPixelsOfMine() {
         let rows: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 99, 99, 9, 10, 11, 12, 13, 14, 15, 16]

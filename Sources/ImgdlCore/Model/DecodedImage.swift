@@ -97,6 +97,9 @@ package struct DecodedImage: Sendable {
 }
 
 extension DecodedImage {
+    /// Of a file that does not say ahead how many there are, those that have come.
+    package var knownFrameCount: Int { max(1, header.frameCount, frames.count) }
+
     /// One frame as a still picture; the first of a picture without decoded frames is the picture. nil: not decoded.
     package func frame(_ index: Int) -> DecodedImage? {
         guard frames.indices.contains(index) else { return index == 0 && frames.isEmpty ? self : nil }
