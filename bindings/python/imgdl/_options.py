@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native
+from ._checks import integer, number, real
 from .errors import Code, error
 from .image import FORMATS, PIXEL_FORMATS
 from .retry import Retry
@@ -76,13 +76,6 @@ def optional_path(value: Optional[Path], what: str) -> Optional[bytes]:
     return optional_text(value, what)
 
 
-def integer(value: int, what: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
-
-
 def unsigned(value: Optional[int], what: str, bits: int = 32, least: int = 1, most: Optional[int] = None) -> int:
     """A count or a limit; 0, which is the default in C, for None. One of 63 bits, or with a most, has no NO_LIMIT."""
     if value is None:
@@ -100,18 +93,16 @@ def concurrency(value: Optional[int], what: str) -> int:
     return unsigned(value, what, most=_native.IMGDL_MAX_CONCURRENT_LIMIT)
 
 
-def _is_at_least(seconds: float, least: float, what: str) -> bool:
-    try:
-        return seconds >= least
-    except TypeError:
-        raise TypeError(f"{what} must be a number of seconds, not {type(seconds).__name__}") from None
+def _seconds(value: float, what: str) -> float:
+    return number(value, what, "a number of seconds")  # type: ignore[no-any-return]
 
 
 def milliseconds(seconds: Optional[float], what: str) -> int:
     """A time in seconds, rounded up; 0, which is the default in C, for None."""
     if seconds is None:
         return 0
-    if not _is_at_least(seconds, 0, what) or seconds == 0 or not seconds < 4_000_000:
+    seconds = _seconds(seconds, what)
+    if not 0 < seconds < 4_000_000:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {seconds} s: not more than 0 and less than 4 000 000, or None")
     return math.ceil(seconds * 1000)
 
@@ -120,7 +111,8 @@ def waiting(timeout: Optional[float]) -> Optional[float]:
     """How many seconds to wait at most, 0 for what is below; None is no end."""
     if timeout is None:
         return None
-    if _is_at_least(timeout, 0, "timeout"):
+    timeout = _seconds(timeout, "timeout")
+    if timeout >= 0:
         return float(min(timeout, threading.TIMEOUT_MAX))
     if timeout != timeout:
         raise error(Code.INVALID_ARGUMENT, f"timeout is {timeout}: not a number of seconds")
@@ -131,9 +123,10 @@ def _max_stale(seconds: Optional[float]) -> int:
     """For None 0, which is the default in C."""
     if seconds is None:
         return 0
+    seconds = _seconds(seconds, "max_stale")
     if seconds == NO_LIMIT:
         return _native.IMGDL_NO_LIMIT
-    if not _is_at_least(seconds, 0, "max_stale") or not seconds < 1 << 32:
+    if not 0 <= seconds < 1 << 32:
         raise error(Code.INVALID_ARGUMENT, f"max_stale is {seconds} s: neither from 0 to 2**32 nor NO_LIMIT")
     return math.floor(seconds * 1000) or _native.IMGDL_STALE_NEVER
 
@@ -482,9 +475,10 @@ def config(
     config.failure_ttl_ms = milliseconds(failure_ttl, "failure_ttl")
     _accept(config, accepted_statuses, accepted_types)
     if progress_interval is not None:
-        if not 0 <= progress_interval <= 1:
-            raise error(Code.INVALID_ARGUMENT, f"progress_interval is {progress_interval}: not between 0 and 1")
-        config.progress_interval = progress_interval
+        part = real(progress_interval, "progress_interval")
+        if not 0 <= part <= 1:
+            raise error(Code.INVALID_ARGUMENT, f"progress_interval is {part:g}: not between 0 and 1")
+        config.progress_interval = part
     _cache(config, cache)
     if cache_mode is not None:
         config.cache_mode = choice(cache_mode, _CACHE_MODES, "cache_mode")
@@ -637,9 +631,10 @@ def _template(
     _accept(request, accepted_statuses, accepted_types)
     _hook(request, hooks)
     if scale_factor is not None:
-        if not 0 < scale_factor < math.inf:
-            raise error(Code.INVALID_ARGUMENT, f"scale_factor is {scale_factor}: not above 0")
-        request.scale_factor = scale_factor
+        factor = real(scale_factor, "scale_factor")
+        if not 0 < factor < math.inf:
+            raise error(Code.INVALID_ARGUMENT, f"scale_factor is {factor:g}: not above 0")
+        request.scale_factor = factor
     if cache is not None:
         request.cache_mode = choice(cache, _CACHE_MODES, "cache")
     request.max_stale_ms = _max_stale(max_stale)

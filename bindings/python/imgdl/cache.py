@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple, NoReturn, Optional, Union
 
-from . import _native, _options, _process
+from . import _checks, _native, _options, _process
 from ._callbacks import Registry, callback, keep, last_callback, new_key
 from ._reference import CacheReference
 from .errors import Code, check, error, report
@@ -175,7 +175,7 @@ class Cache(_process.OfThisProcess):
     def remove_older(self, age: int) -> None:
         """What has not been used or validated for `age` seconds, in whole seconds: what was used in this second stays, also
         with 0 (`clear` takes all)."""
-        seconds = _options.unsigned(_options.integer(age, "age"), "age", 63, least=0)
+        seconds = _options.unsigned(_checks.integer(age, "age"), "age", 63, least=0)
         check(_native.imgdl_cache_remove_older(self._open(), seconds))
 
     def clear(self) -> None:

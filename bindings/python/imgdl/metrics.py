@@ -7,6 +7,7 @@ import struct
 from typing import Any, NamedTuple, Optional
 
 from . import _native
+from ._checks import real
 from .errors import Code, error
 from .response import http_version
 
@@ -122,12 +123,13 @@ class Histogram(NamedTuple):
     def quantile(self, q: float) -> float:
         """The time in seconds that a part q, from 0 to 1, of them stayed below, interpolated: 0.5 is the median. 0.0
         when there is none."""
-        if not 0 <= q <= 1:
-            raise error(Code.INVALID_ARGUMENT, f"q is {q}: not between 0 and 1")
+        part = real(q, "q")
+        if not 0 <= part <= 1:
+            raise error(Code.INVALID_ARGUMENT, f"q is {part:g}: not between 0 and 1")
         native = _native.imgdl_histogram()
         native.count = self.count
         native.buckets[:] = self.buckets
-        return float(_native.imgdl_histogram_quantile(native, q)) * _MICROSECOND
+        return float(_native.imgdl_histogram_quantile(native, part)) * _MICROSECOND
 
 
 def _histogram(native: Any) -> Histogram:

@@ -11,6 +11,8 @@ import threading
 import time
 import unittest
 import urllib.parse
+from decimal import Decimal, InvalidOperation, localcontext
+from fractions import Fraction
 from pathlib import Path
 
 import imgdl
@@ -744,6 +746,48 @@ class ArgumentTests(OriginTests):
         for call, expected in cases:
             with self.subTest(expected), self.assertRaisesRegex(TypeError, expected):
                 call()
+
+    def test_what_is_not_a_number_is_refused_whatever_its_type(self):
+        times = ("connect_timeout", "idle_timeout", "max_stale")
+        own = ("failure_ttl", "progress_interval")
+        of_requests = ("total_timeout", "partial_interval", "scale_factor")
+        with self.downloader() as downloader:
+            url = self.origin.picture("palette.png")
+            quantile = downloader.stats().transfer.quantile
+            calls = {}
+            for name in (*times, *of_requests):
+                calls[name] = lambda value, name=name: downloader.download(url, **{name: value})
+            for name in (*times, *own):
+                calls[f"{name} is"] = lambda value, name=name: imgdl.Downloader(**{name: value})
+            for name in ("base", "maximum"):
+                calls[f"retries.{name}"] = lambda value, name=name: imgdl.Downloader(retries=imgdl.Retry(1, **{name: value}))
+            calls["timeout"] = downloader.wait_idle
+            calls["timeout is"] = lambda value: imgdl.get(url, timeout=value)
+            calls["grace"] = downloader.enter_background
+            calls["q"] = quantile
+            for name, call in calls.items():
+                with self.subTest(name):
+                    expected = self.assertCode(Code.INVALID_ARGUMENT, call, float("nan"))
+                    self.assertIn(name, expected.message)
+                    for value in (Decimal("nan"), Decimal("-nan"), Decimal("sNaN")):
+                        error = self.assertCode(Code.INVALID_ARGUMENT, call, value)
+                        self.assertEqual(error.message, expected.message)
+                        with localcontext() as context:
+                            context.traps[InvalidOperation] = False
+                            error = self.assertCode(Code.INVALID_ARGUMENT, call, value)
+                        self.assertEqual(error.message, expected.message)
+                    with self.assertRaisesRegex(TypeError, f"{name.split()[0]} must be a number.*, not str"):
+                        call("x")
+            for name in ("q", "scale_factor", "progress_interval is"):
+                with self.subTest(name):
+                    for value in (10**400, -(10**400), Decimal("1e400")):
+                        self.assertIn(name, self.assertCode(Code.INVALID_ARGUMENT, calls[name], value).message)
+            self.assertEqual(downloader.current_count, 0)
+            # One that is a number is taken.
+            numbers = {"total_timeout": Decimal(PATIENCE), "scale_factor": Decimal("1.5"), "max_stale": Decimal(0)}
+            token = downloader.download(url, **numbers)
+            self.assertEqual(token.result(Decimal(PATIENCE)).scale_factor, 1.5)
+            self.assertEqual(quantile(Fraction(1, 2)), quantile(0.5))
 
     def test_files_are_named_by_paths_too(self):
         info = self.other_origin("--tls", "valid", "--client-certificate", "required").info
