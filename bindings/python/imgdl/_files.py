@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import IO, Union
 
-Target = Union[str, "os.PathLike[str]", IO[bytes]]
+Target = Union[str, "os.PathLike[str]", "os.PathLike[bytes]", IO[bytes]]
 """A path, or a file that is open for bytes."""
 
 
 def extension(target: Target) -> str:
     if isinstance(target, (str, os.PathLike)):
-        return os.path.splitext(target)[1][1:]
+        return os.path.splitext(os.fsdecode(target))[1][1:]
     return ""
 
 

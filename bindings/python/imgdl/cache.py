@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import weakref
 from collections.abc import Iterator
-from typing import Any, Callable, NamedTuple, NoReturn, Optional, Union
+from typing import Any, Callable, NamedTuple, NoReturn, Optional
 
 from . import _checks, _native, _options, _process
 from ._callbacks import Registry, callback, keep, last_callback, new_key
@@ -108,7 +107,7 @@ class Cache(_process.OfThisProcess):
 
     def __init__(
         self,
-        directory: Union[None, str, os.PathLike[str]] = None,
+        directory: Optional[_options.Path] = None,
         *,
         max_bytes: Optional[int] = None,
         max_memory_bytes: Optional[int] = None,
@@ -121,8 +120,7 @@ class Cache(_process.OfThisProcess):
         _options.check_keywords(unknown, Cache.__init__, "Cache()")
         config = _native.imgdl_cache_config()
         _native.imgdl_cache_config_init(config, ctypes.sizeof(config))
-        if directory is not None:
-            config.directory = _options.text(os.fspath(directory), "directory", Code.INVALID_ARGUMENT)
+        config.directory = _options.optional_path(directory, "directory")
         config.max_bytes = _options.unsigned(max_bytes, "max_bytes", 63)
         config.max_memory_bytes = _options.unsigned(max_memory_bytes, "max_memory_bytes", 63)
         config.max_image_bytes = _options.unsigned(max_image_bytes, "max_image_bytes", 63)

@@ -305,3 +305,13 @@ def gif(width, height, grays, frames, loops):
         content += b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0)
         content += b"\x02" + bytes([len(data)]) + data + b"\0"
     return content + b"\x3b"
+
+
+class BytesPath:
+    """A path as os.PathLike allows it, too."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __fspath__(self):
+        return os.fsencode(self._path)

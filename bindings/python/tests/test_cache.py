@@ -13,7 +13,7 @@ from unittest import mock
 
 import imgdl
 from imgdl import Code
-from support import PATIENCE, OriginTests, Signal
+from support import PATIENCE, BytesPath, OriginTests, Signal
 
 FRESH = {"header": "Cache-Control:max-age=600"}
 
@@ -46,6 +46,19 @@ class CacheTests(OriginTests):
         while cache.query(url) is None and time.monotonic() < deadline:
             os.sched_yield()
         return cache.query(url)
+
+    def test_directories_are_named_by_paths_too(self):
+        folder = os.path.join(self.folder.name, "folder")
+        url = self.origin.picture("palette.png", etag="v1", **FRESH)
+        for directory, outcome in ((BytesPath(folder), "network"), (Path(folder), "hit"), (folder, "hit")):
+            cache = self.cache(directory)
+            with self.subTest(directory), self.downloader(cache=cache) as downloader:
+                self.assertEqual(self.outcome(downloader, url), outcome)
+                cache.flush()
+            cache.close()
+        for wrong in (3, os.fsencode(folder)):
+            with self.assertRaisesRegex(TypeError, f"^directory must be str, not {type(wrong).__name__}$"):
+                imgdl.Cache(wrong)
 
     def test_messages_say_what_is_stored(self):
         with imgdl.Downloader() as downloader:

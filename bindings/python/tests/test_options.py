@@ -17,7 +17,7 @@ from pathlib import Path
 
 import imgdl
 from imgdl import Code, _options
-from support import PATIENCE, OriginTests, Signal, png
+from support import PATIENCE, BytesPath, OriginTests, Signal, png
 
 
 def fields(request):
@@ -792,14 +792,17 @@ class ArgumentTests(OriginTests):
     def test_files_are_named_by_paths_too(self):
         info = self.other_origin("--tls", "valid", "--client-certificate", "required").info
         names = ("ca_file", "client_certificate", "client_key")
-        paths = {name: Path(info[name]) for name in names}
         with tempfile.TemporaryDirectory() as folder:
-            config = imgdl._options.config(cookie_file=Path(folder, "jar"), crl_file=Path(folder, "lists"), **paths)
-            self.assertEqual(config.cookie_file, os.fsencode(Path(folder, "jar")))
-            self.assertEqual(config.crl_file, os.fsencode(Path(folder, "lists")))
-            for name in names:
-                self.assertEqual(getattr(config, name), os.fsencode(info[name]))
-                self.assertEqual(getattr(imgdl._options.request("http://h/", False, paths), name), os.fsencode(info[name]))
+            for kind in (Path, BytesPath):
+                paths = {name: kind(info[name]) for name in names}
+                jar, lists = os.path.join(folder, "jar"), os.path.join(folder, "lists")
+                config = imgdl._options.config(cookie_file=kind(jar), crl_file=kind(lists), **paths)
+                self.assertEqual(config.cookie_file, os.fsencode(jar))
+                self.assertEqual(config.crl_file, os.fsencode(lists))
+                request = imgdl._options.request("http://h/", False, paths)
+                for name in names:
+                    self.assertEqual(getattr(config, name), os.fsencode(info[name]))
+                    self.assertEqual(getattr(request, name), os.fsencode(info[name]))
 
     def test_no_limit_of_retries_is_not_none(self):
         for retries, count in ((imgdl.NO_LIMIT, 0xFFFFFFFE), (3, 3), (0, 0xFFFFFFFF)):

@@ -11,7 +11,7 @@ from unittest import mock
 
 import imgdl
 from imgdl import Code
-from support import OriginTests, jpeg, linear_gray, linear_rgb, pictures, png
+from support import BytesPath, OriginTests, jpeg, linear_gray, linear_rgb, pictures, png
 
 ROWS = [[1, 2, 3, 255, 200, 100, 50, 128, 9, 8, 7, 0], [7, 8, 9, 255, 10, 250, 12, 255, 250, 0, 60, 200]]
 DATA = png(3, 2, ROWS)
@@ -106,8 +106,12 @@ class SavingTests(unittest.TestCase):
             image.save(file)
         image.save(self.path("none"))
         self.assertEqual(self.read("open.png"), self.read("none"))
+        image.save(BytesPath(self.path("bytes.png")))
+        self.assertEqual(self.read("bytes.png"), self.read("none"))
         with self.assertRaises(FileNotFoundError):
             image.save(self.path("nothing/picture.png"))
+        with self.assertRaisesRegex(ImportError, "^saving as webp needs Pillow"):
+            image.save(BytesPath(self.path("picture.webp")))
         image.close()
         with self.assertRaises(imgdl.Error) as caught:
             image.save(self.path("none"))
@@ -141,6 +145,9 @@ class BodyTests(OriginTests):
             path = os.path.join(folder, "picture.png")
             body.save(path)
             with open(path, "rb") as file:
+                self.assertEqual(file.read(), self.origin.bytes("opaque.png"))
+            body.save(BytesPath(path + "2"))
+            with open(path + "2", "rb") as file:
                 self.assertEqual(file.read(), self.origin.bytes("opaque.png"))
 
 
