@@ -17,6 +17,7 @@ from _thread import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from . import _native, _process
+from ._checks import string
 from ._waiting import TRIES, Waiters, beginning_inside
 from .errors import Code, Error, report
 
@@ -269,4 +270,4 @@ def failure(exception: BaseException, otherwise: Code) -> tuple[int, str]:
 
 
 def sentence(message: str) -> bytes:
-    return message.replace("\0", "").encode("utf-8", "replace")
+    return string(message, "message").replace("\0", "").encode("utf-8", "replace")

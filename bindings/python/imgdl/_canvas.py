@@ -7,12 +7,11 @@ canvas: until the library has given back all that it got, which may be when the 
 from __future__ import annotations
 
 import ctypes
-import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _native
+from . import _checks, _native
 from ._callbacks import Registry, callback, keep, last_callback, new_key
 from .errors import Code, Error, error, report
 
@@ -25,12 +24,12 @@ class Canvas:
 
     def __init__(self, buffer: Any, stride: Optional[int]) -> None:
         # Its memory stays where it is as long as this is held.
-        self._view = view = memoryview(buffer)
+        self._view = view = _checks.buffer(buffer, "into", "a buffer that can be written to")
         if view.readonly:
             raise error(Code.INVALID_ARGUMENT, "into cannot be written to")
         self._rows: Optional[int] = None
         self._row = 0
-        self._stride = None if stride is None else operator.index(stride)
+        self._stride = None if stride is None else _checks.integer(stride, "stride")
         if view.ndim > 1:
             self._read_shape(view)
         elif not view.contiguous:

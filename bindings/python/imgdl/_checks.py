@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional, Union
+
+from .errors import Code, error
 
 
 def integer(value: int, what: str) -> int:
@@ -33,3 +36,49 @@ def real(value: Any, what: str) -> float:
         return float(given)
     except OverflowError:
         return math.inf if given > 0 else -math.inf
+
+
+def string(value: str, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be str, not {type(value).__name__}")
+    return value
+
+
+def buffer(value: Any, what: str, kind: str = "bytes or another buffer") -> memoryview:
+    try:
+        return memoryview(value)
+    except TypeError:
+        raise TypeError(f"{what} must be {kind}, not {type(value).__name__}") from None
+
+
+def several(values: Iterable[Any], what: str, kind: str) -> list[Any]:
+    try:
+        iterator = iter(values)
+    except TypeError:
+        raise TypeError(f"{what} must be {kind}, not {type(values).__name__}") from None
+    return list(iterator)
+
+
+def pair(value: Any) -> Optional[tuple[Any, Any]]:
+    """The two that it holds; None where it is no pair, as the characters of a string are none."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return None
+    try:
+        first, second = value
+    except (TypeError, ValueError):
+        return None
+    return first, second
+
+
+def choice(value: Union[str, int], names: Mapping[str, int], what: str) -> int:
+    if isinstance(value, str):
+        if value in names:
+            return names[value]
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {value!r}: none of {', '.join(names)}")
+    # True is the number of some choice, and means none.
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be one of {', '.join(names)}, not {type(value).__name__}")
+    number = integer(value, what)
+    if number not in names.values():
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: none of {', '.join(names)}")
+    return number

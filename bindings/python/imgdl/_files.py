@@ -9,6 +9,11 @@ Target = Union[str, "os.PathLike[str]", "os.PathLike[bytes]", IO[bytes]]
 """A path, or a file that is open for bytes."""
 
 
+def check_target(target: Target) -> None:
+    if not isinstance(target, (str, os.PathLike)) and not callable(getattr(target, "write", None)):
+        raise TypeError(f"target must be a path or a file that is open for bytes, not {type(target).__name__}")
+
+
 def extension(target: Target) -> str:
     if isinstance(target, (str, os.PathLike)):
         return os.path.splitext(os.fsdecode(target))[1][1:]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native
-from ._checks import integer, number, real
+from ._checks import buffer, choice, integer, number, pair, real, several, string
 from .errors import Code, error
 from .image import FORMATS, PIXEL_FORMATS
 from .retry import Retry
@@ -50,12 +50,15 @@ def check_callable(value: object, what: str) -> None:
         raise TypeError(f"{what} must be callable, not {type(value).__name__}")
 
 
+def check_callable(value: object, what: str) -> None:
+    if not callable(value):
+        raise TypeError(f"{what} must be callable, not {type(value).__name__}")
+
+
 def text(value: str, what: str, code: Code) -> bytes:
     """UTF-8 without NUL, at which C would take the string to end."""
-    if not isinstance(value, str):
-        raise TypeError(f"{what} must be str, not {type(value).__name__}")
     try:
-        encoded = value.encode("utf-8")
+        encoded = string(value, what).encode("utf-8")
     except UnicodeEncodeError:
         raise error(code, f"{what} holds a lone surrogate") from None
     if b"\0" in encoded:
@@ -131,20 +134,6 @@ def _max_stale(seconds: Optional[float]) -> int:
     return math.floor(seconds * 1000) or _native.IMGDL_STALE_NEVER
 
 
-def choice(value: Union[str, int], names: Mapping[str, int], what: str) -> int:
-    if isinstance(value, str):
-        if value in names:
-            return names[value]
-        raise error(Code.INVALID_ARGUMENT, f"{what} is {value!r}: none of {', '.join(names)}")
-    # True is the number of some choice, and means none.
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{what} must be one of {', '.join(names)}, not {type(value).__name__}")
-    number = integer(value, what)
-    if number not in names.values():
-        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: none of {', '.join(names)}")
-    return number
-
-
 def priority(value: Union[str, int]) -> int:
     return choice(value, _PRIORITIES, "priority")
 
@@ -169,13 +158,18 @@ def signed(value: int, what: str) -> int:
 
 def header_fields(headers: Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]]) -> tuple[Any, int]:
     """An array of imgdl_header, which keeps its strings alive, and how many there are."""
-    pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
-    fields = (_native.imgdl_header * len(pairs))()
-    for field, (name, value) in zip(fields, pairs):
+    kind = "a mapping, or pairs of a name and a value"
+    given = several(headers.items() if isinstance(headers, Mapping) else headers, "headers", kind)
+    fields = (_native.imgdl_header * len(given))()
+    for field, each in zip(fields, given):
+        both = pair(each)
+        if both is None:
+            raise TypeError(f"headers must be {kind}: one is {type(each).__name__}")
+        name, value = both
         field.name = text(name, "the name of a header", Code.INVALID_HEADER)
         if value is not None:
             field.value = text(value, f"the header {name}", Code.INVALID_HEADER)
-    return fields, len(pairs)
+    return fields, len(given)
 
 
 # What requests and configurations have in common
@@ -183,7 +177,8 @@ def header_fields(headers: Union[Mapping[str, Optional[str]], Iterable[tuple[str
 
 def _accept(target: Any, statuses: Optional[Statuses], types: Optional[Iterable[str]]) -> None:
     if statuses is not None:
-        pairs = [pair for each in statuses for pair in _status_ranges(each)]
+        given = several(statuses, "accepted_statuses", "numbers, ranges or pairs of first and last")
+        pairs = [each for some in given for each in _status_ranges(some)]
         if not pairs:
             raise error(Code.INVALID_ARGUMENT, "accepted_statuses is empty")
         target.accepted_statuses = (_native.imgdl_status_range * len(pairs))(
@@ -193,7 +188,8 @@ def _accept(target: Any, statuses: Optional[Statuses], types: Optional[Iterable[
     if types is not None:
         if isinstance(types, (str, bytes)):
             raise TypeError("accepted_types must be several, not one str")
-        names = [text(each, "accepted_types", Code.INVALID_ARGUMENT) for each in types]
+        given_types = several(types, "accepted_types", "several, such as a list")
+        names = [text(each, "accepted_types", Code.INVALID_ARGUMENT) for each in given_types]
         if not names:
             raise error(Code.INVALID_ARGUMENT, "accepted_types is empty")
         target.accepted_types = (ctypes.c_char_p * len(names))(*names)
@@ -612,10 +608,10 @@ def _template(
         request.event_mask |= _native.IMGDL_EVENT_RESPONSE
 
     request.method = optional_text(method, "the method", Code.INVALID_HEADER)
-    if headers:
+    if headers is not None:
         request.headers, request.header_count = header_fields(headers)
     if content is not None:
-        sent = bytes(memoryview(content))
+        sent = bytes(buffer(content, "content"))
         request.body = ctypes.cast(ctypes.c_char_p(sent), ctypes.c_void_p)
         request.body_length = len(sent)
         request.keep = sent  # a void pointer keeps nothing alive by itself
@@ -633,7 +629,7 @@ def _template(
     if scale_factor is not None:
         factor = real(scale_factor, "scale_factor")
         if not 0 < factor < math.inf:
-            raise error(Code.INVALID_ARGUMENT, f"scale_factor is {factor:g}: not above 0")
+            raise error(Code.INVALID_ARGUMENT, f"scale_factor is {factor:g}: not a finite number above 0")
         request.scale_factor = factor
     if cache is not None:
         request.cache_mode = choice(cache, _CACHE_MODES, "cache")

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from .aio import LoopPump
 
 
+def check_loop(loop: object) -> None:
+    import asyncio  # who names a loop has it
+
+    if not isinstance(loop, asyncio.AbstractEventLoop):
+        raise TypeError(f"loop must be an event loop of asyncio, not {type(loop).__name__}")
+
+
 def closed() -> Error:
     return error(Code.SHUT_DOWN, "the downloader is closed")
 
@@ -79,6 +86,7 @@ class State:
         if loop is None:
             self.thread_pump.begin()
             return self.thread_pump
+        check_loop(loop)
         self._end_pumps_of_closed_loops()
         with self.lock:
             if self.is_closing:

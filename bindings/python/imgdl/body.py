@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, Optional
 
 from . import _native
-from ._files import Target, write
+from ._files import Target, check_target, write
 from ._reference import DataReference, view
 from .errors import Code, error
 from .image import Image
@@ -69,6 +69,7 @@ class Body:
 
             >>> imgdl.get(url, body=True).save(folder + "/original.png")
         """
+        check_target(target)
         write(target, self.view)
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from . import _native, _options, _process
 from ._callbacks import raise_struck
 from ._canvas import Canvas
+from ._checks import buffer
 from ._reference import DecoderReference, ImageReference
 from .errors import Code, Error, check, error, last_error
 from .image import Image, ImageInfo, info_from
@@ -27,7 +28,7 @@ def _borrow(data: Any) -> tuple[Any, int]:
     """An argument for a C pointer, and the length; not copied where Python lets its memory be had."""
     if isinstance(data, bytes):
         return data, len(data)
-    view = memoryview(data)
+    view = buffer(data, "data")
     if view.contiguous and not view.readonly and view.nbytes:
         return (ctypes.c_ubyte * view.nbytes).from_buffer(view), view.nbytes
     copy = view.tobytes()

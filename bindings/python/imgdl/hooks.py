@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, callback, failure, last_callback, new_key, sentence
+from ._checks import buffer, pair
 from ._reference import HooksReference, retain_data, view
 from .errors import Code, check, error
 from .response import Response, first_header, headers_from, response_from, text
@@ -107,7 +108,7 @@ class Continuation(_process.OfThisProcess):
             native.method = _options.text(method, "the method", Code.INVALID_HEADER)
         if headers is not None:
             native.headers, native.header_count = _options.header_fields(headers)
-        sent = None if body is None else bytes(memoryview(body))
+        sent = None if body is None else bytes(buffer(body, "body"))
         if sent is not None:
             native.body = ctypes.cast(ctypes.c_char_p(sent), ctypes.c_void_p)
             native.body_length = len(sent)
@@ -120,7 +121,7 @@ class Continuation(_process.OfThisProcess):
 
     def with_data(self, data: Union[bytes, bytearray, memoryview]) -> None:
         """Take these bytes as the body."""
-        sent = bytes(memoryview(data))
+        sent = bytes(buffer(data, "data"))
         self._answer(_native.imgdl_continue_with_data, sent, len(sent))
 
     def with_credentials(self, user: str, password: str) -> None:
@@ -161,7 +162,7 @@ Answer = Callable[[Continuation, Any], None]
 
 def _with_request(next: Continuation, answer: Any) -> None:
     if not isinstance(answer, Outgoing):
-        raise TypeError(f"modify_request must return an Outgoing or None, not {type(answer).__name__}")
+        raise TypeError(f"it returned {type(answer).__name__}")
     next.with_request(answer)
 
 
@@ -169,11 +170,7 @@ def _with_response(next: Continuation, answer: Any) -> None:
     if isinstance(answer, Response):
         next.with_response(answer.status, answer.headers)
         return
-    try:
-        status, headers = answer
-    except (TypeError, ValueError):
-        raise TypeError("modify_response must return a Response, a pair of status and headers, or None") from None
-    next.with_response(status, headers)
+    next.with_response(*_pair(answer))
 
 
 def _with_data(next: Continuation, answer: Any) -> None:
@@ -185,11 +182,23 @@ def _with_url(next: Continuation, answer: Any) -> None:
 
 
 def _with_credentials(next: Continuation, answer: Any) -> None:
-    try:
-        user, password = answer
-    except (TypeError, ValueError):
-        raise TypeError("authenticate must return a pair of user and password, or None") from None
-    next.with_credentials(user, password)
+    next.with_credentials(*_pair(answer))
+
+
+def _pair(answer: Any) -> tuple[Any, Any]:
+    both = pair(answer)
+    if both is None:
+        raise TypeError(f"it returned {type(answer).__name__}")
+    return both
+
+
+_ANSWERS = {
+    "modify_request": "an Outgoing",
+    "modify_response": "a Response, a pair of status and headers",
+    "transform_body": "bytes",
+    "redirect": "a URL",
+    "authenticate": "a pair of user and password",
+}
 
 
 class _Table:
@@ -307,8 +316,11 @@ def _ask(
             return
         if answer is None:
             next.unchanged()
-        else:
+            return
+        try:
             give(next, answer)
+        except TypeError as problem:
+            raise TypeError(f"{name} must return {_ANSWERS[name]}, or None; {problem}") from None
     except BaseException as exception:
         code, message = failure(exception, Code.OK)
         if not next.is_answered and _native.imgdl_continue_refused(handle, code, sentence(message)):

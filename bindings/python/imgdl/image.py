@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import enum
-import operator
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Union
 
 from . import _native, _pillow, _png
-from ._files import Target, extension, write
+from ._checks import buffer, choice, integer, string
+from ._files import Target, check_target, extension, write
 from ._reference import ImageReference, view as view_of
 from .errors import Code, check, error
 
@@ -148,20 +148,19 @@ class Image:
             b'\\xff\\x00\\x00\\xff'
         """
         formats = {name: value for value, name in PIXEL_FORMATS.items()}
-        if pixel_format not in formats:
-            raise error(Code.INVALID_ARGUMENT, f"pixel_format is {pixel_format!r}: none of {', '.join(formats)}")
+        native_format = choice(pixel_format, formats, "pixel_format")
         for name, number in (("width", width), ("height", height)):
-            if not 1 <= operator.index(number) < 1 << 32:
+            if not 1 <= integer(number, name) < 1 << 32:
                 raise error(Code.INVALID_ARGUMENT, f"{name} is {number}: not between 1 and 2**32 - 1")
-        least = bytes_per_pixel(pixel_format) * width
-        row = least if stride is None else operator.index(stride)
+        least = _NATIVE_BYTES_PER_PIXEL[native_format] * width
+        row = least if stride is None else integer(stride, "stride")
         if not least <= row < 1 << 40:
             raise error(Code.INVALID_ARGUMENT, f"stride is {row}: less than the {least} bytes of a row, or too much")
-        view = memoryview(pixels)
+        view = buffer(pixels, "pixels")
         if view.nbytes < row * height:
             raise error(Code.INVALID_ARGUMENT, f"pixels has {view.nbytes} bytes: {row * height} are needed")
         reference = ImageReference()
-        check(_native.imgdl_image_create(width, height, formats[pixel_format], bytes(view), row, reference))
+        check(_native.imgdl_image_create(width, height, native_format, bytes(view), row, reference))
         return cls._adopt(reference)
 
     @property
@@ -378,7 +377,8 @@ class Image:
 
             >>> imgdl.get(url, size=(64, 64)).save(folder + "/small.png")
         """
-        name = format if format is not None else extension(target)
+        check_target(target)
+        name = string(format, "format") if format is not None else extension(target)
         if name.lower() in ("", "png") and not options:
             content = _png.encode(self)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional
 
 from . import _native
+from ._checks import string
 
 _OUTCOMES = {
     _native.IMGDL_CACHE_OUTCOME_NETWORK: "network",
@@ -53,7 +54,7 @@ class Response(NamedTuple):
 
 
 def first_header(headers: tuple[tuple[str, str], ...], name: str) -> Optional[str]:
-    name = name.lower()
+    name = string(name, "the name of a header").lower()
     return next((value for key, value in headers if key.lower() == name), None)
 
 

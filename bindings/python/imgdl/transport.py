@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, callback, failure, is_on_its_thread, last_callback, new_key, sentence
+from ._checks import buffer
 from ._waiting import Flag
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
@@ -62,7 +63,7 @@ class Transfer(_process.OfThisProcess):
         bytes was taken, and `resume(transfer)` of the loader is called when they may be given again. When the main
         thread has ended, and the wait goes on for a second, it raises SHUT_DOWN: the process can end.
         """
-        sent = bytes(memoryview(data))
+        sent = bytes(buffer(data, "data"))
         while True:
             # Before the call: what may go on after it sets the flag, also before anybody waits.
             self._may_go_on.clear()
@@ -76,7 +77,7 @@ class Transfer(_process.OfThisProcess):
     def try_body(self, data: Union[bytes, bytearray, memoryview]) -> bool:
         """As `body`, and never waits, on any thread. False: nothing of these bytes was taken, and `resume(transfer)` of
         the loader is called when they may be given again."""
-        sent = bytes(memoryview(data))
+        sent = bytes(buffer(data, "data"))
         return self._send(sent, may_be_refused=True)
 
     async def abody(self, data: Union[bytes, bytearray, memoryview]) -> None:
@@ -100,7 +101,7 @@ class Transfer(_process.OfThisProcess):
         """
         import asyncio
 
-        sent = bytes(memoryview(data))
+        sent = bytes(buffer(data, "data"))
         loop = asyncio.get_running_loop()
         try:
             while True:

@@ -27,6 +27,6 @@ def trim(level: Literal["unused", "connections", "caches"] = "unused") -> int:
         >>> imgdl.trim("caches") >= 0
         True
     """
-    if level not in _LEVELS:
+    if not isinstance(level, str) or level not in _LEVELS:
         raise ValueError(f"level is {level!r}: it must be one of {', '.join(map(repr, _LEVELS))}")
     return int(_native.imgdl_trim(_LEVELS[level]))

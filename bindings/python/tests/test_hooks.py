@@ -157,8 +157,10 @@ class HookTests(OriginTests):
                 (Code.INVALID_ARGUMENT, lambda: next.refused(4711)),
             ):
                 self.assertCode(code, answer)
-            with self.assertRaises(TypeError):
+            with self.assertRaisesRegex(TypeError, "^data must be bytes or another buffer, not int$"):
                 next.with_data(7)
+            with self.assertRaisesRegex(TypeError, "^message must be str, not int$"):
+                next.refused(0, 7)
             self.assertFalse(next.is_answered)
             next.with_request(request.with_header("X-Mine", "1"))
             self.assertTrue(next.is_answered)
@@ -213,6 +215,32 @@ class HookTests(OriginTests):
                     )
                     self.assertIn("TypeError", self.assertCode(code, token.result, PATIENCE).message)
         self.assertEqual([each.exc_type for each in seen], [ValueError, TypeError] * 5)
+        seen.clear()
+
+    def test_what_is_no_answer_is_named(self):
+        response = "modify_response must return a Response, a pair of status and headers, or None"
+        fields = "headers must be a mapping, or pairs of a name and a value"
+        cases = (
+            ("modify_request", 3, "modify_request must return an Outgoing, or None; it returned int"),
+            ("modify_response", (1,), f"{response}; it returned tuple"),
+            ("modify_response", "ab", f"{response}; it returned str"),
+            ("modify_response", (200, 3), f"{response}; {fields}, not int"),
+            ("modify_response", (200, "ab"), f"{response}; {fields}: one is str"),
+            ("modify_response", ("x", {}), f"{response}; status must be an integer, not str"),
+            ("transform_body", "x", "transform_body must return bytes, or None; data must be bytes or another buffer, not str"),
+            ("redirect", 3, "redirect must return a URL, or None; the URL must be str, not int"),
+            ("authenticate", "ab", "authenticate must return a pair of user and password, or None; it returned str"),
+            ("authenticate", (3, "b"), "authenticate must return a pair .*, or None; user must be str, not int"),
+        )
+        paths = {"redirect": "/redirect?to=/pictures/palette.png", "authenticate": "/auth/basic?user=a&password=b"}
+        seen = []
+        with self.downloader() as downloader, mock.patch.object(sys, "unraisablehook", seen.append):
+            for name, answer, expected in cases:
+                hooks = imgdl.Hooks(**{name: lambda *arguments, answer=answer: answer})
+                token = downloader.download(self.origin.base + paths.get(name, "/pictures/palette.png"), hooks=hooks)
+                with self.subTest(expected):
+                    self.assertRegex(token.exception(PATIENCE).message, f"TypeError: {expected}$")
+        self.assertEqual([each.exc_type for each in seen], [TypeError] * len(cases))
         seen.clear()
 
     def test_an_error_is_an_answer(self):

@@ -747,6 +747,60 @@ class ArgumentTests(OriginTests):
             with self.subTest(expected), self.assertRaisesRegex(TypeError, expected):
                 call()
 
+    def test_arguments_of_another_type_are_named(self):
+        url = self.origin.picture("palette.png")
+        image = imgdl.decode(png(1, 1, [[1, 2, 3, 255]]))
+        fields = "headers must be a mapping, or pairs of a name and a value"
+        octets = "must be bytes or another buffer, not"
+        with self.downloader() as downloader, imgdl.Decoder() as decoder:
+            of_requests = (
+                ({"loop": 3}, "loop must be an event loop of asyncio, not int"),
+                ({"headers": 3}, f"{fields}, not int"),
+                ({"headers": 0}, f"{fields}, not int"),
+                ({"headers": "ab"}, f"{fields}: one is str"),
+                ({"headers": ["ab"]}, f"{fields}: one is str"),
+                ({"headers": [("a",)]}, f"{fields}: one is tuple"),
+                ({"headers": [3]}, f"{fields}: one is int"),
+                ({"headers": {"a": 3}}, "the header a must be str, not int"),
+                ({"scale_factor": "x"}, "scale_factor must be a number, not str"),
+                ({"content": 3}, f"content {octets} int"),
+                ({"content": "x"}, f"content {octets} str"),
+                ({"accepted_statuses": 3}, "accepted_statuses must be numbers, ranges or pairs .*, not int"),
+                ({"accepted_types": 3}, "accepted_types must be several, such as a list, not int"),
+            )
+            cases = [(lambda given=given: downloader.download(url, **given), text) for given, text in of_requests]
+            create = imgdl.Image.create
+            cases += (
+                (lambda: downloader.prefetch([url], loop=3), "loop must be an event loop of asyncio, not int"),
+                (lambda: imgdl.decode("x"), f"data {octets} str"),
+                (lambda: decoder.feed("x"), f"data {octets} str"),
+                (lambda: imgdl.decode(b"", into=3), "into must be a buffer that can be written to, not int"),
+                (lambda: imgdl.decode(b"", into=bytearray(1), stride="x"), "stride must be an integer, not str"),
+                (lambda: create("x", 1, b""), "width must be an integer, not str"),
+                (lambda: create(1, 1.5, b""), "height must be an integer, not float"),
+                (lambda: create(1, 1, 3), f"pixels {octets} int"),
+                (lambda: create(1, 1, bytes(4), []), "pixel_format must be one of rgba8, .*, not list"),
+                (lambda: create(1, 1, bytes(4), stride="x"), "stride must be an integer, not str"),
+                (lambda: image.save(3), "target must be a path or a file that is open for bytes, not int"),
+                (lambda: image.save(b"x.png"), "target must be a path or a file that is open for bytes, not bytes"),
+                (lambda: image.save("x.png", 3), "format must be str, not int"),
+            )
+            for call, expected in cases:
+                with self.subTest(expected), self.assertRaisesRegex(TypeError, f"^{expected}$"):
+                    call()
+            self.assertEqual(downloader.current_count, 0)
+            body = downloader.download(url, body=True).result(PATIENCE)
+            with self.assertRaisesRegex(TypeError, "^target must be a path or .*, not int$"):
+                body.save(3)
+            with self.assertRaisesRegex(TypeError, "^the name of a header must be str, not int$"):
+                body.response.header(3)
+            # Said in the way of values that are none of several.
+            with self.assertRaisesRegex(ValueError, r"^level is \[\]: it must be one of"):
+                imgdl.trim([])
+            self.assertCode(Code.INVALID_ARGUMENT, create, 1, 1, bytes(4), "red")
+            self.assertEqual(downloader.download(url, headers=None).result(PATIENCE).width, 1200)
+            self.assertEqual(downloader.download(url, headers={}).result(PATIENCE).width, 1200)
+
     def test_what_is_not_a_number_is_refused_whatever_its_type(self):
         times = ("connect_timeout", "idle_timeout", "max_stale")
         own = ("failure_ttl", "progress_interval")
