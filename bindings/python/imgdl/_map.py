@@ -9,6 +9,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
+from . import _options
+from ._callbacks import is_interrupt
+from ._state import check_loop
 from ._waiting import surely
 from .errors import Error, InvalidArgument
 from .token import Token, submit
@@ -39,7 +42,17 @@ def address_and_options(request: Any, index: int) -> tuple[str, dict[str, Any]]:
         raise TypeError(f"requests[{index}] has an address that must be str, not {type(address).__name__}")
     if not isinstance(options, Mapping):
         raise TypeError(f"requests[{index}] has options that must be a mapping, not {type(options).__name__}")
-    return address, dict(options)
+    own = dict(options)
+    for name in own:
+        if not isinstance(name, str):
+            raise TypeError(f"requests[{index}] has options whose names must be str, not {type(name).__name__}")
+    return address, own
+
+
+def _address(request: Any) -> str:
+    """Of one that is refused; "" where it has none."""
+    address = request[0] if isinstance(request, (tuple, list)) and request else request
+    return address if isinstance(address, str) else ""
 
 
 def results(
@@ -145,14 +158,25 @@ def _submitted(
             index, request = next(source)
         except StopIteration:
             return
-        url, own = address_and_options(request, index)
-        yield _submit(downloader, url, {**options, **own}, pending)
+        yield _submit(downloader, request, index, options, pending)
 
 
-def _submit(downloader: Downloader, url: str, options: dict[str, Any], pending: deque[Token[Any]]) -> Token[Any]:
-    body, loop = options.pop("body", False), options.pop("loop", None)
+def _submit(
+    downloader: Downloader, request: Request, index: int, options: dict[str, Any], pending: deque[Token[Any]]
+) -> Token[Any]:
     try:
-        native, token = downloader._unasked(url, body, loop, options)
+        url, own = address_and_options(request, index)
+        own = {**options, **own}
+        body, loop = bool(own.pop("body", False)), own.pop("loop", None)
+        if loop is not None:
+            check_loop(loop)
+        prepared = _options.prepare(url, body, own)
+    except Exception as problem:
+        if is_interrupt(problem):
+            raise
+        return _refused(downloader, request, problem, pending)
+    try:
+        native, token = downloader._placed(url, body, loop, prepared)
         try:
             pending.append(token)
             submit(downloader, native, token)
@@ -166,10 +190,16 @@ def _submit(downloader: Downloader, url: str, options: dict[str, Any], pending: 
                 pending.remove(token)
             raise
     except InvalidArgument as problem:
-        # One address that cannot be is a result like any other failure.
-        refused = Token._refused(url, downloader, problem)
-        pending.append(refused)
-        return refused
+        return _refused(downloader, request, problem, pending)
+
+
+def _refused(
+    downloader: Downloader, request: Request, problem: Exception, pending: deque[Token[Any]]
+) -> Token[Any]:
+    """One request that cannot be is a result like any other failure."""
+    refused = Token._refused(_address(request), downloader, problem)
+    pending.append(refused)
+    return refused
 
 
 class _Bar:

@@ -648,6 +648,27 @@ EVENTS = {
 }
 """The callbacks of a download, by the kind of event."""
 
+Prepared = tuple[Any, dict[int, Callable[..., Any]]]
+"""The request of one download, but for what `submit` adds, and its callbacks by the kind of event."""
+
+
+def prepare(url: str, body: bool, options: dict[str, Any]) -> Prepared:
+    callbacks: dict[int, Callable[..., Any]] = {}
+    if EVENTS.keys().isdisjoint(options):
+        return request(url, body, options), callbacks
+    options = dict(options)
+    mask = 0
+    for name, kind in EVENTS.items():
+        function = options.pop(name, None)
+        if function is not None:
+            check_callable(function, name)
+            callbacks[kind] = function
+            mask |= kind
+    native = request(url, body, options)
+    native.event_mask |= mask
+    return native, callbacks
+
+
 DOWNLOADING = (*_keywords(_template), *_keywords(decode_options), *EVENTS, "loop")
 """The keywords of `Downloader.download`."""
 

@@ -222,7 +222,12 @@ class Downloader(_process.OfThisProcess):
     ) -> tuple[Any, Token[Any]]:
         """What `submit` takes. Who holds the token before the library is asked can cancel it, wherever an interrupt
         strikes: between a call that returns a token and its assignment one would lose it."""
-        request, callbacks = _prepare(url, body, options)
+        return self._placed(url, body, loop, _options.prepare(url, body, options))
+
+    def _placed(
+        self, url: str, body: bool, loop: Optional[asyncio.AbstractEventLoop], prepared: _options.Prepared
+    ) -> tuple[Any, Token[Any]]:
+        request, callbacks = prepared
         pump = self._state.pump_for(loop)
         return request, Token(url, self, pump, callbacks, body, request.priority)
 
@@ -267,10 +272,12 @@ class Downloader(_process.OfThisProcess):
             url, options = _map.address_and_options(each, index)
             body = bool(options.pop("body", False))
             try:
-                request, callbacks = _prepare(url, body, options)
+                request, callbacks = _options.prepare(url, body, options)
             except Error as problem:
                 message = f"requests[{index}]: {problem.message}"
                 raise error(problem.code, message, url=problem.url) from None
+            except TypeError as problem:
+                raise TypeError(f"requests[{index}]: {problem}") from None
             prepared.append(request)
             kept.append((url, callbacks, body) if callbacks or on_done is not None else None)
         width = _options.unsigned(max_concurrent, "max_concurrent")
@@ -333,9 +340,10 @@ class Downloader(_process.OfThisProcess):
         progress    show a bar of tqdm, if it is installed
         options     as for `download`, for all
 
-        A failure, also of a URL that cannot be one, is raised by its token's `result` and ends nothing else. Closing
-        the generator, leaving its loop among others, cancels what is under way. Waits in this thread: not for
-        callbacks; coroutines have `amap`.
+        A failure, also of a URL or an option that cannot be one, is raised by its token's `result` and ends nothing
+        else: what is neither an address nor a pair, or has options that `download` does not take, is a TypeError of
+        its token; the URL of one without an address is "". Closing the generator, leaving its loop among others,
+        cancels what is under way. Waits in this thread: not for callbacks; coroutines have `amap`.
 
             >>> with imgdl.Downloader() as downloader:
             ...     for token in downloader.map([url, url + "-missing"], size=(64, 64)):
@@ -408,7 +416,7 @@ class Downloader(_process.OfThisProcess):
         _options.check_names(options, _options.MAPPING, name)
         _map.check_list(requests)
         # Options that nothing can be done with are no business of a single request.
-        _prepare("http://localhost/", body, options)
+        _options.prepare("http://localhost/", body, options)
         given = _options.unsigned(buffersize, "buffersize")
         return self, requests, dict(options, body=body), ordered, given or 2 * self.max_concurrent, progress
 
@@ -674,24 +682,6 @@ class Downloader(_process.OfThisProcess):
 
     def __repr__(self) -> str:
         return f"<imgdl.Downloader {'closed' if self._state.is_closing else 'open'}>"
-
-
-def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[int, Callable[..., Any]]]:
-    """The request of one download, but for what `submit` adds, and its callbacks by the kind of event."""
-    callbacks: dict[int, Callable[..., Any]] = {}
-    if _options.EVENTS.keys().isdisjoint(options):
-        return _options.request(url, body, options), callbacks
-    options = dict(options)
-    mask = 0
-    for name, kind in _options.EVENTS.items():
-        callback = options.pop(name, None)
-        if callback is not None:
-            _options.check_callable(callback, name)
-            callbacks[kind] = callback
-            mask |= kind
-    request = _options.request(url, body, options)
-    request.event_mask |= mask
-    return request, callbacks
 
 
 @overload

@@ -96,7 +96,7 @@ class Token(Pending, Generic[Result]):
 
     @property
     def url(self) -> str:
-        """As given."""
+        """As given; "" of one of `map` that was given none."""
         return self._url
 
     @property
@@ -202,10 +202,16 @@ class Token(Pending, Generic[Result]):
         return f"<imgdl.Token {self._id} {state} {redacted(self._url)}>"
 
     @classmethod
-    def _refused(cls, url: str, downloader: Downloader, problem: Error) -> Token[Any]:
+    def _refused(cls, url: str, downloader: Downloader, problem: Exception) -> Token[Any]:
         """One that the library was never asked for, and that has failed."""
         token: Token[Any] = cls(url, downloader, downloader._state.thread_pump, {}, False)
-        token._finish(_Outcome(problem.code, problem.message, 0, None, None))
+        code, message = Code.INVALID_ARGUMENT, str(problem)
+        if isinstance(problem, Error):
+            code, message = Code(problem.code), problem.message
+        else:
+            # With its traceback it would keep who asked, who has the other tokens.
+            token._failure = problem.with_traceback(None)
+        token._finish(_Outcome(code, message, 0, None, None))
         return token
 
     # The end

@@ -1,10 +1,16 @@
 import asyncio
+import collections
+import gc
 import itertools
+import os
 import re
+import signal
 import sys
 import threading
 import types
 import unittest
+import weakref
+from decimal import Decimal
 from unittest import mock
 
 import imgdl
@@ -128,8 +134,13 @@ class MapTests(OriginTests):
             self.assertCode(Code.INVALID_ARGUMENT, downloader.map, [], size=(0, 0))
             with self.assertRaises(TypeError):
                 downloader.map([], nonsense=1)
+            # For all of them, it is found before the first is taken.
+            for wrong in ({"scale_factor": "x"}, {"on_partial": 5}, {"hooks": 5}, {"client_certificate": 5}, {"headers": 5}):
+                for function in (downloader.map, downloader.amap):
+                    with self.subTest(wrong), self.assertRaisesRegex(TypeError, f"{[*wrong][0]} must be"):
+                        function([], **wrong)
             with self.assertRaises(TypeError):
-                list(downloader.map([7]))
+                downloader.map([], loop=None)
 
             # A callback would wait for itself.
             for ordered in (True, False):
@@ -172,15 +183,17 @@ class MapTests(OriginTests):
             ({url: {}}, f"{pair} dict"),
             ((url, 5), "has options that must be a mapping, not int"),
             ((5, {}), "has an address that must be str, not int"),
+            ((url, {5: 1}), "has options whose names must be str, not int"),
         )
         with self.downloader() as downloader:
             for item, expected in cases:
                 expected = re.escape(f"requests[1] {expected}")
                 for ordered in (True, False):
-                    tokens = downloader.map([url, item], ordered=ordered, buffersize=1)
+                    tokens = downloader.map([url, item, url], ordered=ordered, buffersize=1)
                     self.assertEqual(next(tokens).result().width, 1200)
                     with self.subTest(item), self.assertRaisesRegex(TypeError, f"^{expected}$"):
-                        next(tokens)
+                        next(tokens).result()
+                    self.assertEqual([token.result().width for token in tokens], [1200])
                 with self.subTest(item), self.assertRaisesRegex(TypeError, f"^{expected}$"):
                     downloader.prefetch([url, item])
             self.assertEqual(downloader.current_count, 0)
@@ -188,6 +201,105 @@ class MapTests(OriginTests):
             tokens = downloader.map([[url, {"size": (12, 12)}], (url, types.MappingProxyType({"size": (12, 12)}))])
             self.assertEqual([token.result().width for token in tokens], [12, 12])
             self.assertEqual(downloader.prefetch([[url, {"size": (12, 12)}]]).wait(PATIENCE).failed, 0)
+
+    def bad_requests(self):
+        """What cannot be asked for, the address of its token, the type of its failure, and what that says."""
+        url = self.origin.picture("opaque.png")
+        coder = imgdl.register_coder(types.SimpleNamespace(can_decode=lambda prefix: False, decoder=lambda options: None))
+        coder.close()
+        return (
+            (None, "", TypeError, r"requests\[\d\] must be an address, .* not NoneType"),
+            (url.encode(), "", TypeError, r"requests\[\d\] must be an address, .* not bytes"),
+            ((url,), url, TypeError, r"requests\[\d\] must be an address, .* not tuple"),
+            ((url, 5), url, TypeError, r"requests\[\d\] has options that must be a mapping, not int"),
+            ((url, {"nonsense": 1}), url, TypeError, r"download\(\) got an unexpected keyword argument 'nonsense'"),
+            ((url, {"on_partial": 5}), url, TypeError, "on_partial must be callable, not int"),
+            ((url, {"hooks": 5}), url, TypeError, "hooks must be imgdl.Hooks, not int"),
+            ((url, {"client_certificate": 5}), url, TypeError, "client_certificate must be str, not int"),
+            ((url, {"headers": 5}), url, TypeError, "headers must be .*, not int"),
+            ((url, {"loop": 5}), url, TypeError, "loop must be an event loop of asyncio, not int"),
+            ((url, {"total_timeout": Decimal("nan")}), url, imgdl.InvalidArgument, "total_timeout is nan s"),
+            ((url, {"coder": coder}), url, imgdl.Error, "the coder is closed"),
+            ("", "", imgdl.InvalidArgument, ""),
+        )
+
+    def check_refused(self, tokens, cases):
+        """Between two that are pictures."""
+        self.assertEqual([token.result().width for token in (tokens[0], tokens[-1])], [1200, 1200])
+        self.assertEqual(len(tokens), len(cases) + 2)
+        for token, (item, url, kind, expected) in zip(tokens[1:], cases):
+            with self.subTest(item):
+                self.assertTrue(token.done())
+                self.assertFalse(token.cancelled())
+                self.assertEqual(token.url, url)
+                self.assertIn("failed", repr(token))
+                self.assertIsInstance(token.exception(), kind)
+                for _ in range(2):
+                    with self.assertRaisesRegex(kind, f"^{expected}"):
+                        token.result()
+                token.cancel()
+
+    def test_what_cannot_be_fails_alone(self):
+        url = self.origin.picture("palette.png")
+        cases = self.bad_requests()
+        requests = [url, *(item for item, *_ in cases), url]
+        with self.downloader() as downloader:
+            for size in (1, None, 50):
+                self.check_refused(list(downloader.map(requests, buffersize=size)), cases)
+            # As they end: those of which nothing is waited for come as they are.
+            tokens = list(downloader.map(requests, ordered=False, buffersize=1))
+            self.check_refused(tokens, cases)
+            tokens = list(downloader.map(requests, ordered=False))
+            self.assertEqual(sum(token.exception() is not None for token in tokens), len(cases))
+            # With its bar, too.
+            self.check_refused(list(downloader.map(requests, progress=True)), cases)
+            downloader.wait_idle(PATIENCE)
+            with self.assertRaisesRegex(TypeError, r"^requests\[1\]: hooks must be imgdl.Hooks, not int$"):
+                downloader.prefetch([url, (url, {"hooks": 5})])
+
+            async def take(**options):
+                return [token async for token in downloader.amap(requests, **options)]
+
+            for size in (1, None):
+                self.check_refused(asyncio.run(take(buffersize=size)), cases)
+            tokens = asyncio.run(take(ordered=False))
+            self.assertEqual(sum(token.exception() is not None for token in tokens), len(cases))
+
+            async def await_second():
+                token = [token async for token in downloader.amap([url, None])][1]
+                with self.assertRaisesRegex(TypeError, "must be an address"):
+                    await token
+
+            asyncio.run(await_second())
+        self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_what_failed_alone_keeps_no_other(self):
+        url = self.origin.picture("palette.png")
+        with self.downloader() as downloader:
+            gc.disable()
+            self.addCleanup(gc.enable)
+            tokens = list(downloader.map([url, None, url]))
+            refused, others = tokens[1], [weakref.ref(tokens[0]), weakref.ref(tokens[2])]
+            del tokens
+            self.assertIsInstance(refused.exception(), TypeError)
+            self.assertEqual([other() for other in others], [None, None])
+
+    def test_an_interrupt_is_no_failure_of_a_request(self):
+        class Interrupted(Exception):
+            pass
+
+        def interrupt(number, frame):
+            raise Interrupted
+
+        class Options(collections.UserDict):
+            def __iter__(self):
+                os.kill(os.getpid(), signal.SIGUSR1)
+                return super().__iter__()
+
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, interrupt))
+        url = self.origin.picture("palette.png")
+        with self.downloader() as downloader, self.assertRaises(Interrupted):
+            list(downloader.map([(url, Options(size=(1, 1)))]))
 
     def test_many_threads(self):
         counts = []
@@ -286,7 +398,8 @@ class CoroutineTests(OriginTests):
     def test_what_cannot_be(self):
         async def main(downloader):
             with self.assertRaisesRegex(TypeError, r"^requests\[0\] must be an address, .* not int$"):
-                await downloader.amap([5]).__anext__()
+                (await downloader.amap([5]).__anext__()).result()
+            self.assertRaises(TypeError, downloader.amap, [], hooks=5)
             self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], buffersize=0)
             self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], size=(0, 0))
 
