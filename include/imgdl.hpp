@@ -1640,8 +1640,11 @@ class BatchEnd {
     }
     bool wait_for(milliseconds time)
     {
+        // Clocks count nanoseconds, of which there are no more than those of 292 years; they do not begin with this call.
+        constexpr milliseconds longest = std::chrono::hours(24 * 365 * 100);
+        const milliseconds wait = time.count() < 0 ? milliseconds(0) : time < longest ? time : longest;
         std::unique_lock<std::mutex> guard(lock_);
-        return changed_.wait_for(guard, time, [this] { return has_come_; });
+        return changed_.wait_for(guard, wait, [this] { return has_come_; });
     }
 
   private:

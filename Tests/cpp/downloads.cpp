@@ -287,6 +287,32 @@ TEST("a batch without options, with progress and without")
     CHECK(harness::thrown_by([&] { (void)own.wait_for(imgdl::milliseconds(1)); }).code() == IMGDL_ERROR_INVALID_OPERATION);
 }
 
+TEST("what is waited for longer than a clock counts is waited for")
+{
+    for (const imgdl::milliseconds longest : {imgdl::milliseconds::max(), imgdl::milliseconds(24h * 365 * 300)}) {
+        imgdl::Downloader downloader;
+        const std::string gate = "longest" + std::to_string(longest.count());
+        const imgdl::Request request = request_for(origin::picture("baseline.jpg?hold_head=1&gate=" + gate));
+        const imgdl::Batch batch = downloader.prefetch({request});
+        const imgdl::Token token = downloader.download(request);
+        // No time is left of what is over, however long it has been.
+        CHECK(!batch.wait_for(imgdl::milliseconds::min()) && !token.wait_for(imgdl::milliseconds::min()));
+        CHECK(!downloader.wait_idle_for(imgdl::milliseconds::min()));
+        std::promise<void> waits;
+        std::future<bool> of_batch = std::async(std::launch::async, [&] {
+            waits.set_value();
+            return batch.wait_for(longest);
+        });
+        std::future<bool> of_token = std::async(std::launch::async, [&] { return token.wait_for(longest); });
+        std::future<bool> of_all = std::async(std::launch::async, [&] { return downloader.wait_idle_for(longest); });
+        waits.get_future().wait();
+        origin::await_gate(gate);
+        origin::open_gate(gate);
+        CHECK(of_batch.get() && of_token.get() && of_all.get());
+        CHECK(batch.wait_for(longest) && token.wait_for(longest) && downloader.wait_idle_for(longest));
+    }
+}
+
 TEST("a batch that goes cancels what it has; one with a bad request is refused as a whole")
 {
     std::promise<imgdl_batch_progress> finished;
