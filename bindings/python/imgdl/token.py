@@ -205,13 +205,13 @@ class Token(Pending, Generic[Result]):
     def _refused(cls, url: str, downloader: Downloader, problem: Exception) -> Token[Any]:
         """One that the library was never asked for, and that has failed."""
         token: Token[Any] = cls(url, downloader, downloader._state.thread_pump, {}, False)
-        code, message = Code.INVALID_ARGUMENT, str(problem)
         if isinstance(problem, Error):
-            code, message = Code(problem.code), problem.message
+            outcome = _Outcome(problem.code, problem.message, 0, None, None)
         else:
+            outcome = _Outcome(Code.INVALID_ARGUMENT, str(problem), 0, None, None)
             # With its traceback it would keep who asked, who has the other tokens.
             token._failure = problem.with_traceback(None)
-        token._finish(_Outcome(code, message, 0, None, None))
+        token._finish(outcome)
         return token
 
     # The end
