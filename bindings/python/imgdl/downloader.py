@@ -276,8 +276,6 @@ class Downloader(_process.OfThisProcess):
             except Error as problem:
                 message = f"requests[{index}]: {problem.message}"
                 raise error(problem.code, message, url=problem.url) from None
-            except TypeError as problem:
-                raise TypeError(f"requests[{index}]: {problem}") from None
             prepared.append(request)
             kept.append((url, callbacks, body) if callbacks or on_done is not None else None)
         width = _options.unsigned(max_concurrent, "max_concurrent")

@@ -254,7 +254,7 @@ class MapTests(OriginTests):
             # With its bar, too.
             self.check_refused(list(downloader.map(requests, progress=True)), cases)
             downloader.wait_idle(PATIENCE)
-            with self.assertRaisesRegex(TypeError, r"^requests\[1\]: hooks must be imgdl.Hooks, not int$"):
+            with self.assertRaisesRegex(TypeError, "^hooks must be imgdl.Hooks, not int$"):
                 downloader.prefetch([url, (url, {"hooks": 5})])
 
             async def take(**options):
