@@ -50,11 +50,6 @@ def check_callable(value: object, what: str) -> None:
         raise TypeError(f"{what} must be callable, not {type(value).__name__}")
 
 
-def check_callable(value: object, what: str) -> None:
-    if not callable(value):
-        raise TypeError(f"{what} must be callable, not {type(value).__name__}")
-
-
 def text(value: str, what: str, code: Code) -> bytes:
     """UTF-8 without NUL, at which C would take the string to end."""
     try:
