@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <fcntl.h>
 #include <stdexcept>
 #include <sys/file.h>
@@ -89,10 +89,9 @@ void Journal::take(std::string_view line, std::int64_t offset)
 {
     if (line.size() < 21 || line[4] != ' ')
         return;
-    const std::string number(line.substr(5, 16));
-    char *end = nullptr;
-    const std::uint64_t key = std::strtoull(number.c_str(), &end, 16);
-    if (*end || (line.size() > 21 && line[21] != ' '))
+    const char *const digits = line.data() + 5;
+    std::uint64_t key = 0;
+    if (std::from_chars(digits, digits + 16, key, 16).ptr != digits + 16 || (line.size() > 21 && line[21] != ' '))
         return;
     const std::string_view kind = line.substr(0, 4);
     if (kind == "done" && line.size() == 21)
@@ -120,7 +119,7 @@ std::optional<SavedFile> Journal::saved(const Wanted &wanted) const
     const auto found = entries_.find(digest(wanted));
     if (found == entries_.end() || found->second.saved < 0)
         return std::nullopt;
-    char bytes[1024]; // a name has 200 at most
+    char bytes[1024]; // a name has 255 at most
     const ssize_t count = pread(descriptor_, bytes, sizeof bytes, found->second.saved);
     if (count < 0)
         throw std::system_error(errno, std::generic_category(), path_);

@@ -1,9 +1,11 @@
 #include "output-naming.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <initializer_list>
 #include <strings.h>
+#include <utility>
 
 #include "text.hpp"
 
@@ -97,6 +99,26 @@ void shorten(std::string &name, std::size_t size)
     name.resize(size);
 }
 
+// As long as a name may be with its ending, which stays whole.
+std::string joined(std::string stem, std::string_view ending)
+{
+    shorten(stem, max_name - ending.size());
+    return stem.append(ending);
+}
+
+// A blank or a dot that nobody sees at the end.
+void trim_end(std::string &name)
+{
+    while (!name.empty() && (name.back() == '.' || name.back() == ' '))
+        name.pop_back();
+}
+
+bool is_plain(const Character &character)
+{
+    return character.is_valid && !is_control(character.value) &&
+           !(character.value < 0x80 && std::strchr("/\\:*?\"<>|", static_cast<int>(character.value)));
+}
+
 } // namespace
 
 imgdl_format format_of(imgdl::Bytes bytes)
@@ -163,26 +185,34 @@ std::string safe_name(std::string_view name)
     std::string result;
     while (!name.empty()) {
         const Character character = first_character(name);
-        const bool is_plain = character.is_valid && !is_control(character.value) &&
-                              !(character.value < 0x80 && std::strchr(":*?\"<>|", static_cast<int>(character.value)));
-        result += is_plain ? name.substr(0, character.length) : std::string_view("_");
+        result += is_plain(character) ? name.substr(0, character.length) : std::string_view("_");
         name.remove_prefix(character.length);
     }
-    while (!result.empty() && (result.back() == '.' || result.back() == ' '))
-        result.pop_back();
+    trim_end(result);
     while (!result.empty() && result.front() == ' ')
         result.erase(0, 1);
     // Neither hidden, nor an option of the next program that is given it.
     if (!result.empty() && (result.front() == '.' || result.front() == '-'))
         result.front() = '_';
-    const std::size_t dot = extension_of(result);
-    const std::string extension = dot == result.npos ? "" : result.substr(dot);
     if (result.size() > max_name) {
-        result.resize(dot == result.npos ? result.size() : dot);
-        shorten(result, max_name - extension.size());
-        result += extension;
+        const std::size_t dot = std::min(extension_of(result), result.size());
+        result = joined(result.substr(0, dot), result.substr(dot));
+        trim_end(result); // where it was cut
     }
     return result.empty() ? "picture" : result;
+}
+
+bool is_safe_name(std::string_view name)
+{
+    if (name.empty() || name.size() > NAME_MAX || std::strchr(" .-", name.front()))
+        return false;
+    while (!name.empty()) {
+        const Character character = first_character(name);
+        if (!is_plain(character))
+            return false;
+        name.remove_prefix(character.length);
+    }
+    return true;
 }
 
 std::string with_extension(std::string name, imgdl_format format)
@@ -204,7 +234,7 @@ std::string with_extension(std::string name, imgdl_format format)
         return name;
     if (is_of_another)
         name.resize(dot);
-    return name + "." + std::string(*wanted->extensions.begin());
+    return joined(std::move(name), "." + std::string(*wanted->extensions.begin()));
 }
 
 std::string_view format_named_by(std::string_view name)
@@ -222,7 +252,6 @@ std::string numbered(const std::string &name, unsigned number)
 {
     if (number == 0)
         return name;
-    const std::size_t dot = extension_of(name);
-    const std::string ending = dot == name.npos ? "" : name.substr(dot);
-    return name.substr(0, name.size() - ending.size()) + "-" + std::to_string(number) + ending;
+    const std::size_t dot = std::min(extension_of(name), name.size());
+    return joined(name.substr(0, dot), "-" + std::to_string(number) + name.substr(dot));
 }

@@ -21,7 +21,11 @@ std::string name_in_address(std::string_view address);
 /// A name of one file in one folder: no path, nothing hidden, no control characters, no characters that file systems
 /// forbid, nothing that is not seen, valid UTF-8, at most 200 bytes. "picture" where nothing is left.
 std::string safe_name(std::string_view name);
-/// The same with the extension of the format: photo.png that is a JPEG becomes photo.jpg, view.php view.php.jpg.
+/// Whether a name that stands in a journal can be one of this program's: of those above and below, also of older versions, which
+/// made longer ones. It leads nowhere else, and is of what safe_name leaves.
+bool is_safe_name(std::string_view name);
+/// The same with the extension of the format: photo.png that is a JPEG becomes photo.jpg, view.php view.php.jpg. Like numbered(),
+/// it cuts what would have more than 200 bytes with that, before the extension.
 std::string with_extension(std::string name, imgdl_format format);
 /// "jpeg" for photo.jpg; "" for a name that says nothing.
 std::string_view format_named_by(std::string_view name);

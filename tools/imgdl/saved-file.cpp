@@ -1,7 +1,9 @@
 #include "saved-file.hpp"
 
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
+#include <system_error>
 
 #include "output-naming.hpp"
 
@@ -23,14 +25,16 @@ std::string SavedFile::text() const
 std::optional<SavedFile> SavedFile::from(std::string_view text)
 {
     SavedFile saved;
-    const std::string line(text);
-    int used = 0;
-    const int count = std::sscanf(
-        line.c_str(), "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 "%n", &saved.file.device,
-        &saved.file.number, &saved.file.size, &saved.file.changed, &saved.folder_device, &saved.folder_number, &used);
-    if (count != 6 || line.compare(static_cast<std::size_t>(used), 1, " ") != 0)
-        return std::nullopt;
+    std::uint64_t *const numbers[] = {&saved.file.device, &saved.file.number, &saved.file.size,
+                                      &saved.file.changed, &saved.folder_device, &saved.folder_number};
+    for (std::uint64_t *const number : numbers) {
+        const char *const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, *number, 16);
+        if (error != std::errc() || rest == end || *rest != (number == &saved.folder_number ? ' ' : ':'))
+            return std::nullopt;
+        text.remove_prefix(static_cast<std::size_t>(rest - text.data()) + 1);
+    }
     // Somebody may have changed the journal: a name in it is trusted no more than one from the network.
-    saved.name = line.substr(static_cast<std::size_t>(used) + 1);
-    return safe_name(saved.name) == saved.name ? std::optional(saved) : std::nullopt;
+    saved.name = text;
+    return is_safe_name(text) ? std::optional(saved) : std::nullopt;
 }
