@@ -126,6 +126,17 @@ class ResumeTests(ProgramTests):
             self.assertIn(f"imgdl: {journal}", errors)
         self.assertEqual(self.requests(), 0)
 
+    def test_what_only_looks_like_what_a_killed_run_left_is_somebodys(self):
+        out = self.folder / "out"
+        out.mkdir()
+        names = [".imgdl--1--2", ".imgdl- 12-+3", ".imgdl-12- 3", ".imgdl-+12-3", ".imgdl-012-3", ".imgdl-12-03", ".imgdl-12--3",
+                 ".imgdl-0-0", ".imgdl-12-", ".imgdl--3", ".imgdl-12-3 ", ".imgdl-12-3-4", ".imgdl-12-99999999999",
+                 ".imgdl-4294967308-3", ".imgdl-99999999999999999999999-3", ".imgdl-12-0x3", ".IMGDL-12-3"]
+        for name in names + [".imgdl-12-3"]:
+            (out / name).write_text("mine")
+        self.run_list()
+        self.assertEqual(self.files("out"), sorted(names + ["alpha.png"]))
+
     def test_what_a_killed_run_left_is_taken_away_and_nothing_else(self):
         out = self.folder / "out"
         out.mkdir()

@@ -1,11 +1,11 @@
 #include "draft.hpp"
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <charconv>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
+#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -17,9 +17,9 @@
 
 static const char prefix[] = ".imgdl-";
 
-static std::string hidden_name(unsigned attempt)
+static std::string hidden_name(pid_t process, unsigned attempt)
 {
-    return prefix + std::to_string(getpid()) + "-" + std::to_string(attempt);
+    return prefix + std::to_string(process) + "-" + std::to_string(attempt);
 }
 
 void Draft::fail(const std::string &name) const
@@ -42,7 +42,7 @@ Draft::Draft(int folder, std::string path) : folder_(folder), path_(std::move(pa
 void Draft::open_hidden()
 {
     for (unsigned attempt = 0; attempt < 100; attempt++) {
-        name_ = hidden_name(attempt);
+        name_ = hidden_name(getpid(), attempt);
         descriptor_ = openat(folder_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor_ < 0 && errno == EEXIST)
             continue;
@@ -100,7 +100,7 @@ void Draft::replace(const std::string &name)
         // Without a lock, too, it only has to be gone sooner than somebody looks.
         (void)flock(descriptor_, LOCK_EX | LOCK_NB);
         for (unsigned attempt = 0; name_.empty(); attempt++) {
-            const std::string hidden = hidden_name(attempt);
+            const std::string hidden = hidden_name(getpid(), attempt);
             if (place(hidden))
                 name_ = hidden;
         }
@@ -119,13 +119,17 @@ void Draft::discard() noexcept
         close(std::exchange(descriptor_, -1));
 }
 
-static bool is_hidden_name(const char *name)
+// Nothing else than hidden_name() makes: what only looks like it is somebody's.
+static bool is_hidden_name(std::string_view name)
 {
-    unsigned long process = 0, attempt = 0;
-    int used = 0;
-    return std::strncmp(name, prefix, sizeof prefix - 1) == 0 &&
-           std::sscanf(name + sizeof prefix - 1, "%lu-%lu%n", &process, &attempt, &used) == 2 &&
-           name[sizeof prefix - 1 + static_cast<std::size_t>(used)] == 0;
+    pid_t process = 0;
+    unsigned attempt = 0;
+    const std::size_t dash = name.rfind('-');
+    if (dash == name.npos || dash < sizeof prefix - 1)
+        return false;
+    std::from_chars(name.data() + sizeof prefix - 1, name.data() + dash, process);
+    std::from_chars(name.data() + dash + 1, name.data() + name.size(), attempt);
+    return process > 0 && name == hidden_name(process, attempt);
 }
 
 void remove_leftovers(int folder)
