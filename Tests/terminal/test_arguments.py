@@ -1,9 +1,10 @@
 import json
+import os
 import re
 import subprocess
 import unittest
 
-from program import ROOT, ProgramTests
+from program import PATIENCE, ROOT, ProgramTests
 
 
 class ArgumentTests(ProgramTests):
@@ -74,6 +75,55 @@ class ArgumentTests(ProgramTests):
                 self.assertIn(expected, errors)
                 self.assertIn("see imgdl --help", errors)
                 self.assertEqual(output, b"")
+
+    def test_what_is_read_or_noted_in_is_not_written_over(self):
+        url = self.origin.picture("alpha.png")
+        self.run_program("--journal=journal", "-o", "out/", url)
+        (self.folder / "certificates").write_text("mine")
+        (self.folder / "addresses").write_text(url + "\n")
+        os.symlink("journal", self.folder / "link")
+        os.symlink("new", self.folder / "way")
+        os.link(self.folder / "journal", self.folder / "twin")
+        (self.folder / "there").symlink_to(".")
+        before = {name: self.read(name) for name in ("journal", "addresses", "certificates")}
+        requests, files = len(self.origin.log["requests"]), self.files()
+        cases = [
+            (["--journal=journal", "-o", "journal", url], "-o: journal is the file of --journal, too"),
+            (["--journal=new", "-o", "new", url], "-o: new is the file of --journal, too"),
+            (["--journal=new", "-o", "./there/there/new", url], "-o: ./there/there/new is the file of --journal"),
+            (["--journal=new", "-o", "way", url], "-o: way is the file of --journal"),
+            (["--journal=way", "-o", "new", url], "-o: new is the file of --journal"),
+            (["--journal=journal", "-o", self.folder / "journal", url], "is the file of --journal"),
+            (["--journal=journal", "-o", "link", url], "-o: link is the file of --journal"),
+            (["--journal=journal", "-o", "twin", url], "-o: twin is the file of --journal"),
+            (["-i", "addresses", "-o", "addresses"], "-o: addresses is the file of -i, too"),
+            (["--cacert=certificates", "-o", "certificates", url], "-o: certificates is the file of --cacert"),
+            (["--crlfile=certificates", "-o", "certificates", url], "-o: certificates is the file of --crlfile"),
+            (["--journal=certificates", "--cacert=certificates", url], "--journal: certificates is the file of --cacert"),
+            (["--journal=addresses", "-i", "addresses"], "--journal: addresses is the file of -i"),
+        ]
+        for arguments, expected in cases:
+            with self.subTest(arguments=arguments):
+                _, errors = self.run_program(*arguments, status=2)
+                self.assertIn(expected, errors)
+        for arguments, path, expected in (
+                (["-o", "-", "--journal=journal", url], "journal", "-o: standard output is the file of --journal"),
+                (["-o", "/dev/stdout", "--journal=journal", url], "journal", "-o: /dev/stdout is the file of --journal"),
+                (["--json", "-i", "addresses"], "addresses", "--json: standard output is the file of -i"),
+                (["--show", "-i", "addresses"], "addresses", "--show: standard output is the file of -i")):
+            with self.subTest(arguments=arguments), open(self.folder / path, "ab") as output:
+                process = self.start(*arguments, stdout=output)
+                _, errors = process.communicate(timeout=PATIENCE)
+                self.assertEqual((process.returncode, expected in errors.decode()), (2, True), errors)
+        with open(self.folder / "addresses", "rb") as list:
+            process = self.start("-i", "-", "-o", "addresses", stdin=list)
+            _, errors = process.communicate(timeout=PATIENCE)
+            self.assertEqual((process.returncode, b"-o: addresses is the file of -i" in errors), (2, True), errors)
+        self.assertEqual({name: self.read(name) for name in before}, before)
+        self.assertEqual((len(self.origin.log["requests"]), self.files()), (requests, files))
+        # A device is none, and another folder's file of that name is another one.
+        self.run_program("-i", "-", "-o", "/dev/null", url, stdin=subprocess.DEVNULL)
+        self.run_program("--journal=other", "-o", "out/other", url)
 
     def test_a_header_that_is_refused_is_not_repeated(self):
         _, errors = self.run_program("-H", "Authorization hunter2", "http://127.0.0.1:1/", status=2)

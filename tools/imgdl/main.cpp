@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "arguments.hpp"
+#include "file-conflicts.hpp"
 #include "session.hpp"
 #include "signals.hpp"
 #include "standard-descriptors.hpp"
@@ -37,6 +38,7 @@ int main(int argc, char **argv)
         const std::optional<Arguments> arguments = parse_arguments(argc, argv);
         if (!arguments)
             return std::fflush(stdout) == 0 ? 0 : static_cast<int>(ExitCode::machine);
+        refuse_files_that_are_named_twice(*arguments);
         watch_signals();
         return Session(*arguments).run();
     } catch (const UsageError &error) {

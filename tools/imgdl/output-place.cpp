@@ -11,6 +11,7 @@
 #include <sys/statfs.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "draft.hpp"
 #include "signals.hpp"
@@ -24,20 +25,30 @@ namespace {
     throw std::system_error(code, std::generic_category(), printable(path));
 }
 
+const int max_links = 40;
+
+// Where a link leads; nothing for what is none.
+std::optional<std::string> path_behind_link(const std::string &path)
+{
+    char target[PATH_MAX];
+    const ssize_t length = readlink(path.c_str(), target, sizeof target);
+    if (length <= 0)
+        return std::nullopt;
+    const std::string next(target, static_cast<std::size_t>(length));
+    return next[0] == '/' ? next : folder_of(path) + "/" + next;
+}
+
 // Where the path, through links, names something below /proc: what is there are ways to something else.
 std::optional<std::string> path_below_proc(std::string path)
 {
-    for (int link = 0; link < 40; link++) {
-        const std::string folder = folder_of(path);
+    for (int link = 0; link < max_links; link++) {
         struct statfs system;
-        if (statfs(folder.c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC)
+        if (statfs(folder_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC)
             return path;
-        char target[PATH_MAX];
-        const ssize_t length = readlink(path.c_str(), target, sizeof target);
-        if (length <= 0)
+        std::optional<std::string> next = path_behind_link(path);
+        if (!next)
             return std::nullopt;
-        const std::string next(target, static_cast<std::size_t>(length));
-        path = next[0] == '/' ? next : folder + "/" + next;
+        path = std::move(*next);
     }
     return std::nullopt;
 }
@@ -57,6 +68,17 @@ std::optional<int> own_descriptor(const std::string &path)
 }
 
 } // namespace
+
+std::string path_behind_links(std::string path)
+{
+    for (int link = 0; link < max_links; link++) {
+        std::optional<std::string> next = path_behind_link(path);
+        if (!next)
+            break;
+        path = std::move(*next);
+    }
+    return path;
+}
 
 OutputPlace output_place(const std::string &path)
 {
