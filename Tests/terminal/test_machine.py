@@ -1,10 +1,14 @@
 """What this machine refuses: descriptors, folders, a pipe's other side, a closed standard input."""
+import json
 import os
 import resource
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -110,6 +114,72 @@ class MachineTests(ProgramTests):
                     process.send_signal(number)
                     process.communicate(timeout=PATIENCE)
                     self.assertEqual(process.returncode, 128 + number)
+
+    def test_one_signal_ends_a_run_whose_reader_does_not_read(self):
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "list").write_text("nonsense:\n" * 5000)
+        huge = self.origin.url("/huge", bytes=50_000_000)
+        photo = self.origin.picture("baseline.jpg")
+        cases = [(["-o", "-", huge], "stdout", signal.SIGTERM), (["-o", "/dev/stdout", huge], "stdout", signal.SIGINT),
+                 (["--json", "-q", "-i", "list"], "stdout", signal.SIGHUP), (["-i", "list"], "stderr", signal.SIGINT),
+                 (["--show=blocks"] + [photo] * 4, "stdout", signal.SIGTERM)]
+        for arguments, stream, number in cases:
+            with self.subTest(arguments=arguments[:2]):
+                process = self.start(*arguments, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
+                                                    stream: subprocess.PIPE})
+                self.await_full(getattr(process, stream))
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=20), 128 + number)
+        process = self.start("-o", "pipe", huge)
+        with open(self.folder / "pipe", "rb") as pipe:
+            self.await_full(pipe)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=20), 128 + signal.SIGTERM)
+        # Whoever has been told knows it: nothing is said to have failed.
+        self.assertEqual(process.stderr.read(), b"1 address: 0 done (0 B), 1 cancelled\n")
+
+    def test_a_reader_that_reads_has_whole_lines_after_a_signal(self):
+        gate = self.origin.gate()
+        urls = [self.origin.picture("alpha.png", n=n, hold_head=1, gate=gate.name) for n in range(8)]
+        process = self.start("--json", "-o", "out", *urls)
+        self.assertTrue(gate.is_reached(8))
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=PATIENCE)
+        self.assertEqual([json.loads(line)["result"] for line in output.splitlines()], ["cancelled"] * 8)
+
+    def await_full(self, pipe):
+        """Until its writer would wait."""
+        other_end = os.open(f"/proc/self/fd/{pipe.fileno()}", os.O_WRONLY | os.O_NONBLOCK)
+        deadline = time.monotonic() + PATIENCE
+        try:
+            while select.select([], [other_end], [], 0)[1]:
+                self.assertLess(time.monotonic(), deadline)
+        finally:
+            os.close(other_end)
+
+    def test_a_reader_of_what_does_not_wait_by_itself_is_waited_for(self):
+        (self.folder / "list").write_text("nonsense:\n" * 3000)
+        for arguments, stream, status, lines in (
+                (["-o", "-", self.origin.url("/huge", bytes=3_000_000)], "stdout", 0, None),
+                (["--json", "-q", "-i", "list"], "stdout", 1, 3000), (["-i", "list"], "stderr", 1, 3002)):
+            for make in (os.pipe, self.socket_pair):
+                with self.subTest(arguments=arguments[:2], make=make):
+                    ours, other = make()
+                    os.set_blocking(other, False)
+                    process = self.start(*arguments, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,
+                                                        stream: other})
+                    if make == os.pipe:
+                        with open(os.dup(ours), "rb") as pipe:
+                            self.await_full(pipe)
+                    os.close(other)
+                    with open(ours, "rb") as reader:
+                        read = reader.read()
+                    self.assertEqual(process.wait(timeout=PATIENCE), status)
+                    self.assertEqual(len(read) if lines is None else read.count(b"\n"), lines or 3_000_000)
+
+    @staticmethod
+    def socket_pair():
+        return tuple(end.detach() for end in socket.socketpair())
 
     def await_handler(self, process, number):
         """Until the program, and not the system, would take that signal."""

@@ -12,6 +12,7 @@
 
 #include "output-naming.hpp"
 #include "output-place.hpp"
+#include "stream.hpp"
 #include "text.hpp"
 
 [[noreturn]] static void fail(const std::string &name)
@@ -117,7 +118,7 @@ std::string Output::save(const std::string &name, imgdl::Bytes bytes, const Befo
         replace(bytes, before_placing);
         return path_;
     case Kind::descriptor:
-        write_all(descriptor_, bytes, path_.empty() ? "standard output" : path_);
+        write_to_stream(descriptor_, bytes, path_.empty() ? "standard output" : path_);
         return path_;
     }
     return "";

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "output.hpp"
+#include "stream.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
@@ -14,7 +14,7 @@ void Progress::write(const std::string &text)
 {
     try {
         if (!is_gone_)
-            write_all(STDERR_FILENO, imgdl::Bytes(text), "standard error");
+            write_to_stream(STDERR_FILENO, imgdl::Bytes(text), "standard error");
     } catch (const std::system_error &) {
         is_gone_ = true; // downloads go on without an audience
     }

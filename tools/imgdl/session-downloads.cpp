@@ -9,6 +9,7 @@
 #include "output-naming.hpp"
 #include "png-file.hpp"
 #include "session.hpp"
+#include "signals.hpp"
 #include "text.hpp"
 
 void Session::on_event(Download &download, const imgdl::Event &event)
@@ -127,6 +128,11 @@ static imgdl_status status_of(int code)
 void Session::fail_here(Download &download, const std::system_error &error)
 {
     const int code = error.code().value();
+    if (code == EINTR && signal_that_came()) {
+        // A picture that its reader has not taken when a signal ended the run.
+        cancel(download);
+        return stop();
+    }
     if (code == EPIPE)
         is_pipe_broken_ = true;
     fail(download, imgdl_error_name(status_of(code)), ExitCode::machine, download.shown + ": " + error.what());
@@ -179,6 +185,13 @@ void Session::fail(Download &download, const std::string &class_name, ExitCode k
     }
 }
 
+void Session::cancel(Download &download)
+{
+    download.ending = Ending::cancelled;
+    download.class_name = imgdl_error_name(IMGDL_ERROR_CANCELLED);
+    download.message = download.shown + ": " + imgdl_error_message(IMGDL_ERROR_CANCELLED);
+}
+
 // Drawn pictures come in the order of their addresses; everything else is reported as it ends.
 void Session::end(Download &download)
 {
@@ -207,9 +220,7 @@ void Session::end_with(const Download &first, const std::vector<std::uint64_t> &
         Download &other = *downloads_.at(number);
         other.shown = first.shown;
         if (is_its_own) {
-            other.ending = Ending::cancelled;
-            other.class_name = imgdl_error_name(IMGDL_ERROR_CANCELLED);
-            other.message = other.shown + ": " + imgdl_error_message(IMGDL_ERROR_CANCELLED);
+            cancel(other);
             end(other);
             continue;
         }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "session.hpp"
+#include "stream.hpp"
 #include "text.hpp"
 
 void Session::report(const Download &download)
@@ -30,9 +31,10 @@ void Session::write_line(const std::string &line)
     try {
         const std::string whole = line + "\n";
         if (!is_pipe_broken_)
-            write_all(STDOUT_FILENO, imgdl::Bytes(whole), "standard output");
+            write_to_stream(STDOUT_FILENO, imgdl::Bytes(whole), "standard output");
     } catch (const std::system_error &error) {
-        is_pipe_broken_ = is_pipe_broken_ || error.code().value() == EPIPE;
+        // What a signal cut short is no line, and no other may stand behind it.
+        is_pipe_broken_ = is_pipe_broken_ || error.code().value() == EPIPE || error.code().value() == EINTR;
         if (!is_pipe_broken_ && problem_.empty())
             problem_ = error.what();
         stop();

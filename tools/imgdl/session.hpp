@@ -53,6 +53,7 @@ class Session {
     void fail(Download &download, const std::string &class_name, ExitCode kind, const std::string &message);
     void fail_here(Download &download, const std::system_error &error);
     void fail_to_start(Download &download, const imgdl::Error &error);
+    void cancel(Download &download);
     void end(Download &download);
     void end_with(const Download &first, const std::vector<std::uint64_t> &others);
 

@@ -5,8 +5,8 @@
 
 #include "half-blocks.hpp"
 #include "kitty.hpp"
-#include "output.hpp"
 #include "signals.hpp"
+#include "stream.hpp"
 #include "terminal.hpp"
 
 Viewer::Viewer(const Arguments &arguments)
@@ -56,14 +56,14 @@ void Viewer::draw(const imgdl::Image &image)
             text += "\033[" + std::to_string(rows) + "A";
     }
     rows_ = rows;
-    write_all(STDOUT_FILENO, imgdl::Bytes(text), "standard output");
+    write_to_stream(STDOUT_FILENO, imgdl::Bytes(text), "standard output");
 }
 
 void Viewer::end_picture()
 {
     if (rows_ > 0 && (is_terminal_ || show_ == Show::kitty)) {
         const std::string text = "\033[" + std::to_string(rows_) + "B\r";
-        write_all(STDOUT_FILENO, imgdl::Bytes(text), "standard output");
+        write_to_stream(STDOUT_FILENO, imgdl::Bytes(text), "standard output");
     }
     rows_ = 0;
     number_++;
