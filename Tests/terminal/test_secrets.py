@@ -1,7 +1,20 @@
 """Passwords, wherever they stand in what may be no address, and characters that nobody sees."""
+import http.server
+import json
+import threading
 import unittest
 
-from program import ProgramTests
+from program import PATIENCE, ProgramTests, png
+
+
+class AnyHost(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(png(1, 1, [[0, 0, 0, 255]]))
+
+    def log_message(self, *_):
+        pass
 
 
 class SecretTests(ProgramTests):
@@ -13,8 +26,57 @@ class SecretTests(ProgramTests):
         "http://user:hunter2@x@127.0.0.1:1/a", "http://user:hunter2@127.0.0.1:99999/a", "http://user:hunter2@[::1/a",
         "ftp://user:hunter2/x@127.0.0.1/a", "x://user:hunter2@127.0.0.1:1/a", "hunter2:hunter2@127.0.0.1:1/a",
         "user:hunter2@127.0.0.1/a?next=http://b", "http://user:hunter2@127.0.0.1:1", "http://user:hunter2@",
+        "http://user:hunter2%40127.0.0.1:1/a", "http:/user:hunter2%40127.0.0.1:1/a", "user:hunter2%40127.0.0.1:1/a",
+        "http://user:hunter2/x%40127.0.0.1:1/a", "htp://user:hunter2%40127.0.0.1:1/a",
         " http://user:hunter2@127.0.0.1:1/a", "http://us er:hunter2@127.0.0.1:1/a", "http://user:hunter2@127.0.0.1:1/\x01",
     ]
+
+    # They parse, and a password stands where none is looked for.
+    TWICE = [
+        "http://http://user:hunter2@127.0.0.1:1/x.jpg", "http://http://user:hunter2@127.0.0.1:1",
+        "https://HTTP://user:hunter2@127.0.0.1:1/x", "http://https//user:hunter2@127.0.0.1:1/x",
+        "http://http:/user:hunter2@127.0.0.1:1/x", "http://http:\\\\user:hunter2@127.0.0.1:1/x",
+        "http://http://user:hun/hunter2@127.0.0.1:1/x", "http://http://user:hun?hunter2@127.0.0.1:1/x",
+        "http://http://user:hun#hunter2@127.0.0.1:1/x", "http://http://user:hunter2%40127.0.0.1:1/x",
+        "http://ftp://user:hunter2@127.0.0.1:1/x", "http://x://user:hunter2@127.0.0.1:1/x",
+        "http://http://http://user:hunter2@127.0.0.1:1/x", "http://me:hunter2@http://user:hunter2@127.0.0.1:1/x",
+        "http:///http://user:hunter2@127.0.0.1:1/x", "http://http:///user:hunter2@127.0.0.1:1/x?a=b",
+    ]
+
+    def test_no_password_behind_a_scheme_that_stands_twice_is_shown_noted_or_made_a_name_of_a_file(self):
+        for urls in ([], ["--full-urls"]):
+            process = self.start("-v", "--json", "--retries=0", "--proxy=http://127.0.0.1:1", "--journal", "journal",
+                                 *urls, "-o", "out/", *self.TWICE)
+            output, errors = process.communicate(timeout=PATIENCE)
+            lines = [json.loads(line) for line in output.splitlines()]
+            self.assertEqual([line["result"] for line in lines], ["failed"] * len(self.TWICE))
+            for line in lines:
+                self.assertIn("127.0.0.1:1", line["url"])
+                self.assertTrue(line["message"].startswith(line["url"] + ": "), line)
+            for secret in ("hun", "user", "me:"):
+                self.assertNotIn(secret, (output + errors + self.read("journal")).decode())
+        # A proxy that answers for every host.
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AnyHost)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever).start()
+        addresses = [self.TWICE[line["number"] - 1].replace("https:", "http:", 1)
+                     for line in lines if line["error"] != "IMGDL_ERROR_INVALID_URL"]
+        self.assertGreater(len(addresses), 12)
+        self.run_program("-q", "--proxy", f"http://127.0.0.1:{server.server_port}", "-o", "files/", *addresses)
+        self.assertEqual(len(self.files("files")), len(addresses))
+        self.assertEqual([name for name in self.files("files") if "hun" in name or "user" in name], [])
+
+    def test_what_stands_behind_the_port_of_an_address_is_its_path(self):
+        for url in ("http://user:1234/hunter2@host/x", "http://127.0.0.1:1/a@2x.png", "http://127.0.0.1:1//b%402x.png"):
+            (line,) = self.json_lines("--retries=0", "--proxy=http://127.0.0.1:1", url, status=4)
+            self.assertEqual(line["url"], url)
+
+    def test_a_line_that_is_no_address_shows_no_password(self):
+        (self.folder / "list").write_bytes(b"http://user:hun/hunter2\0@127.0.0.1:1/x\nhttp://user:hunter2\r%40host/x\n")
+        output, errors = self.run_program("-v", "--json", "--journal", "journal", "-i", "list", status=1)
+        self.assertEqual(output.count(b'"result":"failed"'), 2)
+        self.assertNotIn("hunter2", output.decode() + errors + self.read("journal").decode())
 
     def test_no_password_is_shown_noted_or_made_a_name_of_a_file(self):
         for urls in ([], ["--full-urls"]):

@@ -170,8 +170,8 @@ std::optional<std::string> name_in_disposition(std::string_view value)
 
 std::string name_in_address(std::string_view address)
 {
-    const std::string bare = address_without_user(address.substr(0, address.find('#')));
-    const std::string_view url = std::string_view(bare).substr(0, bare.find('?'));
+    const std::string bare = address_without_user(address);
+    const std::string_view url = std::string_view(bare).substr(0, bare.find_first_of("?#"));
     const std::size_t scheme = url.find("://");
     if (scheme == url.npos)
         return "";

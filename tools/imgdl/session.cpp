@@ -169,7 +169,8 @@ void Session::begin(Address address)
     Download &download = *owned;
     download.number = ++taken_;
     download.address = std::move(address);
-    download.shown = shown_address(download.address.url, arguments_.full_urls);
+    download.shown = download.address.problem.empty() ? shown_address(download.address.url, arguments_.full_urls)
+                                                      : shown_nonsense(download.address.url);
     downloads_.emplace(download.number, std::move(owned));
     running_++;
     if (!download.address.problem.empty()) {
