@@ -3,8 +3,9 @@ import fcntl
 import json
 import os
 import unittest
+from urllib.parse import quote
 
-from program import ProgramTests
+from program import ProgramTests, pictures
 
 
 class ResumeTests(ProgramTests):
@@ -125,6 +126,73 @@ class ResumeTests(ProgramTests):
             _, errors = self.run_program("--journal", journal, "-i", "list", "-o", "out", status=3)
             self.assertIn(f"imgdl: {journal}", errors)
         self.assertEqual(self.requests(), 0)
+
+    def named(self, name, picture="alpha.png"):
+        """An address whose answer has that name."""
+        return self.origin.picture(picture, header="Content-Disposition:x; filename*=UTF-8''" + quote(name))
+
+    LONG_NAMES = [
+        (["a" * 230] * 2, ["a" * 196 + ".png", "a" * 194 + "-1.png"]),
+        (["b" * 196 + ".png"] * 2, ["b" * 196 + ".png", "b" * 194 + "-1.png"]),
+        (["c" * 195 + " " + "c" * 40], ["c" * 195 + " .png"]),
+        (["d" * 196 + "." + "d" * 40], ["d" * 196 + ".png"]),
+        (["é" * 120] * 2, ["é" * 98 + ".png", "é" * 97 + "-1.png"]),
+        (["f" + "é" * 120] * 2, ["f" + "é" * 97 + ".png", "f" + "é" * 96 + "-1.png"]),
+    ]
+    LONG_NAMES_OF_NO_PICTURE = [
+        (["g" * 199 + "  g"] * 2, ["g" * 199, "g" * 198 + "-1"]),
+        (["h" * 199 + "." + "h" * 40], ["h" * 199]),
+        (["i" * 190 + "." * 20 + "i" * 40], ["i" * 190]),
+    ]
+
+    def write_long_names(self):
+        """Gives the names that their files have."""
+        (pictures() / "page.html").write_text("<!DOCTYPE html>")
+        urls, files = [], []
+        for cases, picture in ((self.LONG_NAMES, "alpha.png"), (self.LONG_NAMES_OF_NO_PICTURE, "page.html")):
+            for names, expected in cases:
+                urls += [self.named(name, picture) + f"&n={number}" for number, name in enumerate(names)]
+                files += expected
+        (self.folder / "list").write_text("\n".join(urls))
+        return sorted(files)
+
+    def test_a_file_with_a_long_name_is_done_as_any_other(self):
+        files = self.write_long_names()
+        self.run_list()
+        self.assertEqual(self.files("out"), files)
+        self.assertLessEqual(max(len(name.encode()) for name in files), 200)
+        # The second time as if the run had been killed before it could say that anything is done.
+        lines = self.read("journal").decode().splitlines(keepends=True)
+        for journal in (lines, [line for line in lines if not line.startswith("done")]):
+            (self.folder / "journal").write_text("".join(journal))
+            _, errors = self.run_list()
+            self.assertIn(f"{len(files)} addresses: 0 done (0 B), {len(files)} done before", errors)
+            self.assertEqual(self.files("out"), files)
+
+    def test_a_longer_name_that_an_older_version_noted_is_its_file(self):
+        for number, old in enumerate(("a" * 200 + ".png", "a" * 200 + "-17.webp", "a" * 199 + " ", "é" * 100 + "-1.png")):
+            (self.folder / "list").write_text(self.named("a" * 230) + f"&n={number}")
+            self.run_list()
+            (self.folder / "out" / ("a" * 196 + ".png")).rename(self.folder / "out" / old)
+            text = self.read("journal").decode().replace("a" * 196 + ".png", old)
+            (self.folder / "journal").write_text(text)
+            _, errors = self.run_list()
+            self.assertIn("1 address: 0 done (0 B), 1 done before", errors, old)
+
+    def test_a_line_that_no_run_has_written_counts_for_nothing(self):
+        self.run_list()
+        _, save, done = self.read("journal").decode().splitlines()
+        kind, key, identity, name = save.split(" ")
+        for number, changed in enumerate((
+                f"{kind} {key} +{identity} {name}", f"{kind} {key}  {identity} {name}", f"{kind} {key} 0x{identity} {name}",
+                f"{kind} {key} {identity} ./{name}", f"{kind} {key} {identity} ../out/{name}", f"{kind} {key} {identity} ..",
+                f"{kind} {key} {identity} .{name}", f"{kind} {key} {identity} -{name}", f"{kind} {key} {identity} ",
+                f"{kind} {key} {identity} {'a' * 300}")):
+            with self.subTest(changed):
+                (self.folder / "journal").write_text(f"imgdl-journal 1\n{changed}\n{done}\n")
+                _, errors = self.run_list()
+                self.assertIn("1 address: 1 done", errors)
+                self.assertEqual(len(self.files("out")), number + 2)
 
     def test_what_only_looks_like_what_a_killed_run_left_is_somebodys(self):
         out = self.folder / "out"
