@@ -138,6 +138,27 @@ class MachineTests(ProgramTests):
         # Whoever has been told knows it: nothing is said to have failed.
         self.assertEqual(process.stderr.read(), b"1 address: 0 done (0 B), 1 cancelled\n")
 
+    def test_one_signal_ends_a_run_whose_terminal_has_stopped(self):
+        for how in ("kitty", "blocks"):
+            with self.subTest(how):
+                terminal = self.on_terminal(
+                    f"--show={how}", *[self.origin.picture("baseline.jpg", n=n) for n in range(40)], columns=200, rows=60)
+                terminal.read_until(b"\033[")
+                other_end = os.open(f"/proc/{terminal.process}/fd/1", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+                self.addCleanup(os.close, other_end)
+                # Whoever else writes there takes the last room.
+                deadline = time.monotonic() + PATIENCE
+                while select.select([], [other_end], [], 0)[1]:
+                    self.assertLess(time.monotonic(), deadline)
+                os.kill(terminal.process, signal.SIGTERM)
+                deadline = time.monotonic() + 20
+                ended = (0, 0)
+                while ended[0] == 0 and time.monotonic() < deadline:
+                    ended = os.waitpid(terminal.process, os.WNOHANG)
+                self.assertEqual(os.waitstatus_to_exitcode(ended[1]) if ended[0] else None, 128 + signal.SIGTERM)
+                terminal.process = None
+                os.close(terminal.descriptor)
+
     def test_a_reader_that_reads_has_whole_lines_after_a_signal(self):
         gate = self.origin.gate()
         urls = [self.origin.picture("alpha.png", n=n, hold_head=1, gate=gate.name) for n in range(8)]
