@@ -16,7 +16,7 @@ final class WebPStill {
     private let clock: DecodeClock
     private let isLossless: Bool
     private var offered = 0
-    /// And may have written rows that it did not count.
+    /// libwebp has, and may have written rows that it did not count.
     private var hasFailed = false
 
     init(

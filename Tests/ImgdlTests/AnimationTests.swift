@@ -82,6 +82,19 @@ final class AnimationTests: DownloaderTestCase {
         }
     }
 
+    /// O10: nor does one that still comes.
+    func testFramesOfAnAnimationThatStillComesAreCounted() {
+        for (name, _, bytes, _) in Self.files {
+            var (decoder, image): (OpaquePointer?, OpaquePointer?)
+            XCTAssertEqual(imgdl_decoder_create(nil, &decoder), 0, name)
+            defer { imgdl_decoder_destroy(decoder) }
+            XCTAssertEqual(imgdl_decoder_feed(decoder, bytes, bytes.count / 2), 0, name)
+            XCTAssertEqual(imgdl_decoder_partial(decoder, &image), 0, name)
+            defer { imgdl_image_release(image) }
+            XCTAssertGreaterThan(imgdl_image_frame_count(image), 0, name)
+        }
+    }
+
     /// X5: what a codec of the host's gives.
     func testAnImageOfPixelsOfMine() {
         let rows: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 99, 99, 9, 10, 11, 12, 13, 14, 15, 16]

@@ -135,7 +135,7 @@ class MachineTests(ProgramTests):
             self.await_full(pipe)
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(timeout=20), 128 + signal.SIGTERM)
-        # Whoever has been told knows it: nothing is said to have failed.
+        # A caller that has sent the signal knows it: nothing is said to have failed.
         self.assertEqual(process.stderr.read(), b"1 address: 0 done (0 B), 1 cancelled\n")
 
     def test_one_signal_ends_a_run_whose_terminal_has_stopped(self):
@@ -146,7 +146,7 @@ class MachineTests(ProgramTests):
                 terminal.read_until(b"\033[")
                 other_end = os.open(f"/proc/{terminal.process}/fd/1", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
                 self.addCleanup(os.close, other_end)
-                # Whoever else writes there takes the last room.
+                # Another program that writes there takes the last room.
                 deadline = time.monotonic() + PATIENCE
                 while select.select([], [other_end], [], 0)[1]:
                     self.assertLess(time.monotonic(), deadline)

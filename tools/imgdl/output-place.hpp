@@ -15,7 +15,7 @@ enum class OutputPlace {
 /// /dev/stdout, is a stream also where a shell has led it to a file.
 OutputPlace output_place(const std::string &path);
 
-/// What a path names when links are followed, also where there is nothing yet.
+/// The path that links lead to, also where there is nothing yet.
 std::string path_behind_links(std::string path);
 
 /// Opens a stream for writing; waits for the reader of a pipe with a name. Throws std::system_error, with EINTR where one of

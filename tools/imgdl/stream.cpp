@@ -54,22 +54,22 @@ void await_reader(int descriptor, const std::string &name)
 
 // A terminal that takes a byte may not take the next one, and write() would wait for that: not where it is opened anew, which
 // leaves what other programs have of it as it is.
-class Way {
+class StreamDescriptor {
   public:
-    explicit Way(int descriptor) : given_(descriptor)
+    explicit StreamDescriptor(int descriptor) : given_(descriptor)
     {
         const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
         if (isatty(descriptor))
             own_ = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
-    Way(const Way &) = delete;
-    Way &operator=(const Way &) = delete;
-    ~Way()
+    StreamDescriptor(const StreamDescriptor &) = delete;
+    StreamDescriptor &operator=(const StreamDescriptor &) = delete;
+    ~StreamDescriptor()
     {
         if (own_ >= 0)
             close(own_);
     }
-    int descriptor() const { return own_ < 0 ? given_ : own_; }
+    int number() const { return own_ < 0 ? given_ : own_; }
 
   private:
     int given_, own_ = -1;
@@ -82,17 +82,17 @@ void write_to_stream(int descriptor, imgdl::Bytes bytes, const std::string &name
     struct stat status;
     if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
         return write_all(descriptor, bytes, name);
-    const Way way(descriptor);
+    const StreamDescriptor stream(descriptor);
     const bool is_late = time_left() == 0;
     std::size_t written = 0;
     while (written < bytes.size()) {
         if (!is_late && time_left() == 0)
             fail(EINTR, name);
-        await_reader(way.descriptor(), name);
+        await_reader(stream.number(), name);
         // So much a pipe takes without waiting once it takes anything. Within write() a signal that comes a moment before it
         // would be missed.
         const std::size_t size = std::min<std::size_t>(bytes.size() - written, PIPE_BUF);
-        const ssize_t count = write(way.descriptor(), bytes.data() + written, size);
+        const ssize_t count = write(stream.number(), bytes.data() + written, size);
         if (count < 0 && errno != EINTR && errno != EAGAIN)
             fail(errno, name);
         if (count < 0 && errno == EAGAIN) {

@@ -97,7 +97,7 @@ package struct DecodedImage: Sendable {
 }
 
 extension DecodedImage {
-    /// Of a file that does not say ahead how many there are, those that have come.
+    /// Frames of the file; those that have come where it does not say ahead how many there are.
     package var knownFrameCount: Int { max(1, header.frameCount, frames.count) }
 
     /// One frame as a still picture; the first of a picture without decoded frames is the picture. nil: not decoded.
