@@ -310,8 +310,8 @@ IMGDL_API imgdl_pixel_format imgdl_image_pixel_format(const imgdl_image *image);
 /** Rows, the first one first, stride bytes apart; what lies behind the last pixel of a row is not written. Valid until
  *  the last reference to the image is released. Since 1.0. */
 IMGDL_API const void *imgdl_image_pixels(const imgdl_image *image);
-/** Frames in the file. The image's own pixels are the first's. Of a partial or salvaged image, whose file may not say it
- *  ahead, at least 1, and as many as have come. Since 1.0. */
+/** Frames in the file. The image's own pixels are the first's. Of a partial or salvaged image those that it holds, 1 at
+ *  least, whatever its file says ahead. Since 1.0. */
 IMGDL_API uint32_t imgdl_image_frame_count(const imgdl_image *image);
 /** One frame as the viewer sees it (blended, disposed), as an image of its own, *frame, with one reference. Frame 0 is
  *  always there; the others with IMGDL_DECODE_ALL_FRAMES. Returns: IMGDL_OK, NOT_READY (the frame was not decoded),
@@ -980,8 +980,9 @@ typedef struct imgdl_config {
     imgdl_order order;            /* among waiting requests of one priority                                          */
     uint32_t decode_threads;      /* 0: one for each core; at most 256                                               */
     uint32_t connect_timeout_ms;  /* name, connection and TLS; 0 is 15 000                                           */
-    uint32_t idle_timeout_ms;     /* without a byte; 0 is 15 000. Neither counts time in which the downloader could  */
-                                  /* not look, as in an inline callback or while the process is stopped              */
+    uint32_t idle_timeout_ms;     /* without a byte of the answer; 0 is 15 000. Neither counts time in which the     */
+                                  /* downloader could not look, as in an inline callback or while the process is     */
+                                  /* stopped                                                                         */
     uint32_t max_redirects;       /* 0 is 10; at most 100                                                            */
     uint32_t reserved;
     const char *user_agent;       /* NULL is "imgdl/1.1.0"                                                           */

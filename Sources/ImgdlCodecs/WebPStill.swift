@@ -16,8 +16,8 @@ final class WebPStill {
     private let clock: DecodeClock
     private let isLossless: Bool
     private var offered = 0
-    /// libwebp has, and may have written rows that it did not count.
-    private var hasFailed = false
+    /// libwebp has failed, and may have written rows that it did not count.
+    private var hasUncountedRows = false
 
     init(
         _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat,
@@ -44,11 +44,18 @@ final class WebPStill {
     /// their code tables are incomplete, so their bytes are saved up: the work stays linear in the length of the body.
     func offer(_ body: UnsafeRawBufferPointer, from start: Int, isWhole: Bool, length: Int) throws(Failure) {
         if isLossless, !isWhole {
-            let rowsWorth = 48 * max(0, length - start) / max(1, Int(features.height))
-            let batch = max(64 * 1024, rowsWorth, rows == 0 ? offered / 2 : 0)
+            let batch = Self.batch(
+                rows: rows, offered: offered, of: max(0, length - start), height: Int(features.height), least: 64 * 1024
+            )
             guard body.count - offered >= batch else { return }
         }
         try update(body)
+    }
+
+    /// Bytes that are worth a call for a lossless picture, of which `offered` of `length` were given and made `rows`.
+    static func batch(rows: Int, offered: Int, of length: Int, height: Int, least: Int) -> Int {
+        let rowsWorth = 48 * length / max(1, height)
+        return max(least, rowsWorth, rows == 0 ? offered / 2 : 0)
     }
 
     /// `body` begins with the file's first byte, each time; it may have moved.
@@ -61,7 +68,7 @@ final class WebPStill {
         let status = decoder.update(body)
         if let rows = decoder.rows { try reached(rows) }
         if status == VP8_STATUS_SUSPENDED { return }
-        hasFailed = status != VP8_STATUS_OK
+        hasUncountedRows = status != VP8_STATUS_OK
         try Self.check(status)
         try reached(pixels.height)
         isComplete = true
@@ -70,9 +77,9 @@ final class WebPStill {
     /// The rows that can be had of `body`, whether it is cut off or broken, and however it came.
     func salvage(_ body: UnsafeRawBufferPointer) {
         do throws(Failure) { try update(body) } catch {}
-        guard isLossless, hasFailed else { return }
+        guard isLossless, hasUncountedRows else { return }
         // Once.
-        hasFailed = false
+        hasUncountedRows = false
         do throws(Failure) {
             try reached(WebPWrittenRows.count(in: body, features, height: pixels.height, clock))
         } catch {}

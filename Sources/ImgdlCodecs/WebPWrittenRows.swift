@@ -5,7 +5,8 @@ import ImgdlCore
 /// it has said before depends on where the body was cut into pieces.
 ///
 /// So it is seen: the body is decoded into a column one pixel wide, once over zeros and once over ones, and a row that is
-/// neither was written. That takes as long as decoding the picture twice more.
+/// neither was written. That takes as long as decoding the picture twice more. libwebp has let go of the picture itself by
+/// then, so it holds no more memory than before.
 enum WebPWrittenRows {
     /// `height`: of what is written, when libwebp scales it.
     static func count(
@@ -20,8 +21,6 @@ enum WebPWrittenRows {
         _ background: UInt32, _ body: UnsafeRawBufferPointer, _ features: WebPBitstreamFeatures, _ height: Int,
         _ clock: DecodeClock
     ) throws(Failure) -> [UInt32] {
-        // There is no check within the call.
-        try clock.check(after: .max)
         let bytes = height * MemoryLayout<UInt32>.stride
         let column = UnsafeMutableBufferPointer<UInt32>.allocate(capacity: height)
         column.initialize(repeating: background)
@@ -30,7 +29,16 @@ enum WebPWrittenRows {
             start: UnsafeMutableRawPointer(column.baseAddress.unsafelyUnwrapped), stride: MemoryLayout<UInt32>.stride,
             byteCount: bytes, width: 1, height: height, isBGRA: false)
         let decoder = try WebPIncrementalDecoder(features, output)
-        _ = decoder.update(body)
+        var offered = 0
+        repeat {
+            // There is no check within the call.
+            try clock.check(after: .max)
+            let batch = WebPStill.batch(
+                rows: decoder.rows ?? 0, offered: offered, of: body.count, height: Int(features.height),
+                least: WebPDecoder.piece)
+            offered = min(body.count, offered + batch)
+        } while decoder.update(UnsafeRawBufferPointer(rebasing: body[..<offered])) == VP8_STATUS_SUSPENDED
+            && offered < body.count
         return Array(column)
     }
 }

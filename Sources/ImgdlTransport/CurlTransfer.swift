@@ -87,6 +87,8 @@ final class CurlTransfer: LingeringStream {
     private var codings: [ContentCoding] = []
     /// Undoes them, once a byte has come.
     private var decoder: ContentDecoder?
+    /// What was told of the memory that it holds.
+    private var toldOfCodings = 0
     /// Its framing is HTTP/1.1's chunks.
     private var isChunked = false
     /// Curl's code for its end, or that of decoding that stopped it, where the end is told later.
@@ -609,6 +611,7 @@ final class CurlTransfer: LingeringStream {
         if head.httpVersion < 20, head.contentLength == nil, !isChunked, !head.isEncoded { head.bodyEnd = .closing }
         codings = head.isEncoded ? ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init) : []
         decoder = nil
+        tellOfCodings()
         encodedBytes = 0
         guard case .discard = tell({ $0.transferReceived(id, head: head) }) else { return !isEnded }
         isDiscarding = true
@@ -695,6 +698,7 @@ final class CurlTransfer: LingeringStream {
         _ step: ((UnsafeRawBufferPointer) -> Bool) throws(Failure) -> ContentDecoder.Outcome
     ) -> Bool {
         var goesOn = true
+        defer { tellOfCodings() }
         do throws(Failure) {
             let outcome = try step { bytes in
                 goesOn = deliver(bytes)
@@ -726,6 +730,14 @@ final class CurlTransfer: LingeringStream {
             if isDiscarding { _ = cannotDecode() } else { _ = fail(error) }
         }
         return decoder
+    }
+
+    /// Where it has changed.
+    private func tellOfCodings() {
+        let bytes = decoder?.heldBytes ?? 0
+        guard bytes != toldOfCodings, !isEnded else { return }
+        toldOfCodings = bytes
+        tell { $0.transferHoldsCodings(id, bytes) }
     }
 
     private func fail(_ failure: Failure) -> Bool {

@@ -75,10 +75,11 @@ final class AnimationTests: DownloaderTestCase {
                     decoded += 1
                 }
                 XCTAssertGreaterThan(decoded, 0, name)
-                XCTAssertLessThanOrEqual(decoded, count, "\(name), \(length) bytes")
+                XCTAssertEqual(decoded, count, "\(name), \(length) bytes")
                 counts.insert(count)
             }
-            XCTAssertFalse(counts.isEmpty || counts.contains(0), "\(name): \(counts)")
+            XCTAssertTrue(counts.contains(1), "\(name): \(counts)")
+            if name.hasSuffix("webp") { XCTAssertGreaterThan(counts.count, 1, "\(name): \(counts)") }
         }
     }
 
@@ -91,7 +92,8 @@ final class AnimationTests: DownloaderTestCase {
             XCTAssertEqual(imgdl_decoder_feed(decoder, bytes, bytes.count / 2), 0, name)
             XCTAssertEqual(imgdl_decoder_partial(decoder, &image), 0, name)
             defer { imgdl_image_release(image) }
-            XCTAssertGreaterThan(imgdl_image_frame_count(image), 0, name)
+            // What the file says ahead is nothing to make room by, and the first alone is decoded.
+            XCTAssertEqual(imgdl_image_frame_count(image), 1, name)
         }
     }
 

@@ -174,6 +174,26 @@ final class ContentDecoderTests: XCTestCase {
     }
 
     /// A few bytes of a bomb: so much work in a turn, and no more memory than the pieces.
+    /// What a stream asks for is known as soon as it is there, and layers are counted together.
+    func testWhatCodingsHoldIsKnown() throws {
+        // A frame whose window is 8 MiB, and which goes on.
+        let zstd: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 13 << 3, 0x00, 0x00, 0x10]
+        // One of 16 MiB, whose first block of 64 KiB is stored.
+        let brotli: [UInt8] = [0x8F, 0xFF, 0xFF] + [UInt8](repeating: 7, count: 65_536)
+        for (coding, bytes, least) in [(ContentCoding.zstd, zstd, 8 << 20), (.brotli, brotli, 64 << 10)] {
+            let decoder = try ContentDecoder([coding], usesBrotli: true)
+            let before = decoder.heldBytes
+            XCTAssertLessThan(before, 512 << 10, "\(coding)")
+            try bytes.withUnsafeBytes { bytes in
+                guard case .needsInput = try decoder.decode(bytes, { _ in true }) else { return XCTFail("\(coding)") }
+            }
+            XCTAssertGreaterThanOrEqual(decoder.heldBytes, before + least, "\(coding)")
+            XCTAssertLessThan(decoder.heldBytes, 20 << 20, "\(coding)")
+        }
+        let layers = try ContentDecoder([.zstd, .gzip, .zstd])
+        XCTAssertGreaterThan(layers.heldBytes, 3 * CodingLayer.outputBytes)
+    }
+
     func testATurnIsBounded() throws {
         let bomb = Deflate.gzip(Deflate.gzipOfZeros(200_000_000))
         XCTAssertLessThan(bomb.count, 10_000)

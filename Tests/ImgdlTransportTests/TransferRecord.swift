@@ -32,6 +32,8 @@ final class Recorder: TransportEvents {
     var onEnd: (TransferID) -> Void = { _ in }
     /// Bytes that are held, as they were told.
     var held: [TransferID: [Int]] = [:]
+    /// Memory of their bodies' codings, as it was told.
+    var codings: [TransferID: [Int]] = [:]
     var bodyLimits: [TransferID: Int64] = [:]
 
     subscript(id: TransferID) -> TransferRecord { records[id] ?? TransferRecord() }
@@ -91,6 +93,12 @@ final class Recorder: TransportEvents {
         XCTAssertFalse(self[id].hasEnded)
         XCTAssertNotEqual(held[id]?.last ?? 0, bytes, "told only where it has changed")
         held[id, default: []].append(bytes)
+    }
+
+    func transferHoldsCodings(_ id: TransferID, _ bytes: Int) {
+        XCTAssertFalse(self[id].hasEnded)
+        XCTAssertNotEqual(codings[id]?.last ?? 0, bytes, "told only where it has changed")
+        codings[id, default: []].append(bytes)
     }
 
     func transferWaits(_ id: TransferID, _ isWaiting: Bool) {

@@ -218,6 +218,8 @@ extension Engine: TransportEvents {
         performActions()
     }
 
+    func transferHoldsCodings(_ id: TransferID, _ bytes: Int) { downloads.codingsHeld(id, Int64(bytes)) }
+
     func bodyLimit(_ id: TransferID) -> Int64 { downloads.bodyLimit(id) }
 
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {

@@ -98,7 +98,7 @@ package struct DecodedImage: Sendable {
 
 extension DecodedImage {
     /// Frames of the file; those that have come where it does not say ahead how many there are.
-    package var knownFrameCount: Int { max(1, header.frameCount, frames.count) }
+    package var knownFrameCount: Int { max(1, isComplete ? header.frameCount : 0, frames.count) }
 
     /// One frame as a still picture; the first of a picture without decoded frames is the picture. nil: not decoded.
     package func frame(_ index: Int) -> DecodedImage? {

@@ -104,6 +104,8 @@ package protocol TransportEvents: AnyObject {
     /// So many bytes of its body are held where they came, since it is paused; 0 once they are not any more, which
     /// comes before they are reported. Of a transport that holds any.
     func transferHolds(_ id: TransferID, _ bytes: Int)
+    /// So much memory is held to undo the codings of its body.
+    func transferHoldsCodings(_ id: TransferID, _ bytes: Int)
     /// The most that anybody takes of its body.
     func bodyLimit(_ id: TransferID) -> Int64
     func transferFinished(_ id: TransferID, _ times: TransferTimes)

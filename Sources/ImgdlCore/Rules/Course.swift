@@ -113,6 +113,8 @@ struct TransferDetours {
     var latestCookie: Int?
     /// Of the body, that the transport holds while it is paused: among what is counted, not received.
     var heldBytes: Int64 = 0
+    /// Memory that the transport holds to undo the codings of its body: among what is counted.
+    var codingBytes: Int64 = 0
     /// The bytes that it holds besides its body.
     var keptBytes: Int64 = 0
     /// Followed once what is left of the body has been read.

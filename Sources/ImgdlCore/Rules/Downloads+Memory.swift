@@ -89,6 +89,7 @@ extension Downloads {
         memory.changeBodies(-transfers[id].countedBytes)
         transfers[id].countedBytes = 0
         if transfers[id].heldBytes != 0 { transfers[id].heldBytes = 0 }
+        if transfers[id].codingBytes != 0 { transfers[id].codingBytes = 0 }
         if slowCount > 0 { updateSlow(id) }
     }
 
@@ -97,6 +98,18 @@ extension Downloads {
         let change = bytes - transfers[id].heldBytes
         guard change != 0 else { return }
         transfers[id].heldBytes = bytes
+        changeCounted(id, change)
+    }
+
+    /// So much is held there to undo its codings.
+    mutating func changeCodings(_ id: TransferID, _ bytes: Int64) {
+        let change = bytes - transfers[id].codingBytes
+        guard change != 0 else { return }
+        transfers[id].codingBytes = bytes
+        changeCounted(id, change)
+    }
+
+    private mutating func changeCounted(_ id: TransferID, _ change: Int64) {
         transfers[id].countedBytes += change
         if transfers[id].question != nil { updateOwed(id) }
         updatePace(id)
@@ -108,6 +121,7 @@ extension Downloads {
     mutating func replaceBody(_ id: TransferID, _ bytes: Int64) {
         let change = bytes - transfers[id].countedBytes
         transfers[id].countedBytes = bytes
+        if transfers[id].codingBytes != 0 { transfers[id].codingBytes = 0 }
         memory.changeBodies(change)
         if change < 0 { hasRoom = true }
     }

@@ -115,6 +115,12 @@ extension Downloads {
         startWaiting(now)
     }
 
+    /// So much memory is held at the transport to undo the codings of its body. It counts as the body does.
+    package mutating func codingsHeld(_ id: TransferID, _ bytes: Int64) {
+        guard isAtTransport(id) else { return }
+        changeCodings(id, bytes)
+    }
+
     /// The most that one of its subscribers takes of the body.
     package func bodyLimit(_ id: TransferID) -> Int64 {
         guard isAtTransport(id), isBodyWanted(id) else { return .max }
@@ -182,6 +188,7 @@ extension Downloads {
     private mutating func endsExchange(_ id: TransferID, _ end: Result<Void, Failure>, _ now: Instant) -> Bool {
         guard isAtTransport(id) else { return false }
         transfers[id].waitingSince = nil
+        changeCodings(id, 0)
         if transfers[id].question == nil {
             transfers[id].isAtTransport = false
             changeHeld(id, 0)
@@ -197,6 +204,7 @@ extension Downloads {
         transfers[id].waitingSince = nil
         transfers[id].isAtTransport = false
         changeHeld(id, 0)
+        changeCodings(id, 0)
         endOverdue(now)
         guard transfers.contains(id) else { return startWaiting(now) }
         unshare(id)

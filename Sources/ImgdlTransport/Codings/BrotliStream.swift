@@ -11,13 +11,24 @@ final class BrotliStream: CodingStream {
     static let inputBytes = 512
 
     private let state: OpaquePointer
+    private let held: UnsafeMutablePointer<Int>
 
     init?() {
-        guard let state = BrotliDecoderCreateInstance(nil, nil, nil) else { return nil }
+        held = .allocate(capacity: 1)
+        held.initialize(to: 0)
+        guard let state = ccodings_brotli_create(held) else {
+            held.deallocate()
+            return nil
+        }
         self.state = state
     }
 
-    deinit { BrotliDecoderDestroyInstance(state) }
+    deinit {
+        BrotliDecoderDestroyInstance(state)
+        held.deallocate()
+    }
+
+    var heldBytes: Int { held.pointee }
 
     var beginnings: [StreamBeginning] { [] }
     func restart() -> Bool { false }

@@ -64,6 +64,8 @@ final class CodingLayer {
 
     var name: String { coding.name }
 
+    var heldBytes: Int { Self.outputBytes + stream.heldBytes }
+
     /// Decodes a piece, of what is there by the end of the turn; valid until the next one. It may be empty, though there is
     /// more to decode.
     func step(_ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {

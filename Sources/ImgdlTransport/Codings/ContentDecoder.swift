@@ -57,6 +57,9 @@ final class ContentDecoder {
     /// There is something to decode: no more input may be given.
     var isBusy: Bool { layers.contains { !$0.needsInput } }
 
+    /// Memory that the codings hold besides what has come out of them.
+    var heldBytes: Int { (rest?.count ?? 0) + layers.reduce(0) { $0 + $1.heldBytes } }
+
     /// All bytes have come: throws `truncated` where a stream has not ended.
     func finish() throws(Failure) {
         guard let open = layers.first(where: { !$0.isComplete }) else { return }

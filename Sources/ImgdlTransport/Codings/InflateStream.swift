@@ -22,6 +22,9 @@ final class InflateStream: CodingStream {
 
     deinit { if isInitialized { inflateEnd(&stream) } }
 
+    /// Its window and its tables (zlib's zconf.h).
+    var heldBytes: Int { isInitialized ? 40 << 10 : 0 }
+
     private static let members = [StreamBeginning([0x1F, 0x8B])]
     var beginnings: [StreamBeginning] { format == .gzip ? Self.members : [] }
 

@@ -18,6 +18,8 @@ final class ZstdStream: CodingStream {
 
     deinit { ZSTD_freeDCtx(context) }
 
+    var heldBytes: Int { ZSTD_sizeof_DCtx(context) }
+
     /// A frame, or one that is to be skipped (RFC 8878 section 3.1).
     private static let frames = [
         StreamBeginning([0x28, 0xB5, 0x2F, 0xFD]),

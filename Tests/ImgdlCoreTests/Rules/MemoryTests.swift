@@ -577,4 +577,24 @@ final class MemoryTests: XCTestCase {
         play.failed(b, .lost)
         XCTAssertEqual(play.downloads.memoryInUse, 0)
     }
+
+    /// The windows of content codings are memory that a server asks for with a few bytes.
+    func testWhatCodingsHoldCounts() {
+        var play = Play { $0.memoryBudget = 1_000 }
+        let entries = ["a", "b"].map { play.submit($0, .with { $0.maximumBodyBytes = 400 }) }
+        for entry in entries { receive(&play, entry.transfer, 10) }
+        let (a, b) = (entries[0].transfer, entries[1].transfer)
+        play.downloads.codingsHeld(a, 900)
+        XCTAssertEqual(play.downloads.memoryInUse, 920, "it is no part of the body, which has a limit of its own")
+        play.downloads.codingsHeld(b, 100)
+        play.body(b, 1)
+        XCTAssertEqual(play.downloads.pausedCount, 1, "the budget is used up: one goes on")
+        play.downloads.codingsHeld(a, 50)
+        XCTAssertEqual(play.downloads.memoryInUse, 171)
+        play.finished(a)
+        XCTAssertLessThan(play.downloads.memoryInUse, 171 - 40, "the codings are gone with the exchange")
+        play.downloads.codingsHeld(a, 700)
+        play.failed(b, .lost)
+        XCTAssertLessThanOrEqual(play.downloads.memoryInUse, 10, "who is over holds nothing")
+    }
 }

@@ -199,8 +199,8 @@ class Image:
 
     @property
     def frame_count(self) -> int:
-        """Frames in the file; of a partial or salvaged image at least 1, and as many as have come. The image's own pixels
-        are the first's; see `frames`."""
+        """Frames in the file; of a partial or salvaged image those that it holds, 1 at least. The image's own
+        pixels are the first's; see `frames`."""
         return int(_native.imgdl_image_frame_count(self._handle))
 
     @property

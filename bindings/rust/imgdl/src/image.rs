@@ -120,8 +120,8 @@ impl Image {
         PixelFormat::from_raw(unsafe { sys::imgdl_image_pixel_format(self.raw()) })
     }
 
-    /// Frames in the file; the image's own pixels are the first's. Of a partial or salvaged image at least 1, and as many
-    /// as have come.
+    /// Frames in the file; the image's own pixels are the first's. Of a partial or salvaged image those that it
+    /// holds, 1 at least.
     pub fn frame_count(&self) -> u32 {
         // SAFETY: a living handle.
         unsafe { sys::imgdl_image_frame_count(self.raw()) }
