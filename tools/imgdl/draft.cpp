@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include "output.hpp"
 #include "text.hpp"
+#include "write-all.hpp"
 
 static const char prefix[] = ".imgdl-";
 

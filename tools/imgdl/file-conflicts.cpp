@@ -28,7 +28,7 @@ bool is_same_entry(const struct stat &one, const struct stat &other)
 }
 
 // A device takes what is written, and keeps what is read.
-bool is_same(const NamedFile &one, const NamedFile &other)
+bool is_same_file(const NamedFile &one, const NamedFile &other)
 {
     struct stat status, other_status;
     const bool is_there = has_status(one, status), is_other_there = has_status(other, other_status);
@@ -44,7 +44,7 @@ bool is_same(const NamedFile &one, const NamedFile &other)
 
 void refuse(const NamedFile &written, const NamedFile &other)
 {
-    if (is_same(written, other))
+    if (is_same_file(written, other))
         throw UsageError(std::string(written.option) + ": " +
                          (written.descriptor < 0 ? printable(written.path) : "standard output") + " is the file of " +
                          other.option + ", too");

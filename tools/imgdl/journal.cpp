@@ -12,8 +12,8 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "output.hpp"
 #include "text.hpp"
+#include "write-all.hpp"
 
 static const std::string first_line = "imgdl-journal 1\n";
 

@@ -22,7 +22,8 @@ std::string name_in_address(std::string_view address);
 /// forbid, nothing that is not seen, valid UTF-8, at most 200 bytes. "picture" where nothing is left.
 std::string safe_name(std::string_view name);
 /// Whether a name that stands in a journal can be one of this program's: of those above and below, also of older versions, which
-/// made longer ones. It leads nowhere else, and is of what safe_name leaves.
+/// made longer ones. It leads nowhere else, and is of the characters that safe_name leaves; dots and blanks at its end, which that
+/// takes away, are no harm.
 bool is_safe_name(std::string_view name);
 /// The same with the extension of the format: photo.png that is a JPEG becomes photo.jpg, view.php view.php.jpg. Like numbered(),
 /// it cuts what would have more than 200 bytes with that, before the extension.

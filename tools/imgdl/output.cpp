@@ -21,17 +21,6 @@
     throw std::system_error(code, std::generic_category(), printable(name));
 }
 
-void write_all(int descriptor, imgdl::Bytes bytes, const std::string &name)
-{
-    std::size_t written = 0;
-    while (written < bytes.size()) {
-        const ssize_t count = write(descriptor, bytes.data() + written, bytes.size() - written);
-        if (count < 0 && errno != EINTR)
-            fail(name);
-        written += count > 0 ? static_cast<std::size_t>(count) : 0;
-    }
-}
-
 static std::string resolved(const std::string &path)
 {
     char target[PATH_MAX];

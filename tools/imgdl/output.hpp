@@ -57,7 +57,4 @@ class Output {
     SpareDescriptors spare_;
 };
 
-/// Writes everything to a file; throws std::system_error. What somebody reads meanwhile is for write_to_stream.
-void write_all(int descriptor, imgdl::Bytes bytes, const std::string &name);
-
 #endif

@@ -142,7 +142,7 @@ void Session::fail_here(Download &download, const std::system_error &error)
         return stop();
     }
     if (code == EPIPE)
-        is_pipe_broken_ = true;
+        is_output_over_ = true;
     fail(download, imgdl_error_name(status_of(code)), ExitCode::machine, download.shown + ": " + error.what());
     const int passing[] = {ENAMETOOLONG, EILSEQ, EINVAL, EFBIG, EMFILE, ENFILE, ENOMEM};
     if (std::find(std::begin(passing), std::end(passing), code) == std::end(passing) && !is_stopping_)

@@ -21,7 +21,7 @@ void Session::report(const Download &download)
     const bool is_news = download.ending == Ending::done ||
                          (download.ending == Ending::skipped && (arguments_.verbose || !arguments_.has_many()));
     // Whoever has left knows it.
-    if ((download.ending == Ending::failed && !is_pipe_broken_) || (is_news && !arguments_.quiet))
+    if ((download.ending == Ending::failed && !is_output_over_) || (is_news && !arguments_.quiet))
         progress_.say(line_about(download, arguments_.verbose));
 }
 
@@ -30,12 +30,12 @@ void Session::write_line(const std::string &line)
     progress_.clear(); // it may be the same terminal
     try {
         const std::string whole = line + "\n";
-        if (!is_pipe_broken_)
+        if (!is_output_over_)
             write_to_stream(STDOUT_FILENO, imgdl::Bytes(whole), "standard output");
     } catch (const std::system_error &error) {
         // What a signal cut short is no line, and no other may stand behind it.
-        is_pipe_broken_ = is_pipe_broken_ || error.code().value() == EPIPE || error.code().value() == EINTR;
-        if (!is_pipe_broken_ && problem_.empty())
+        is_output_over_ = is_output_over_ || error.code().value() == EPIPE || error.code().value() == EINTR;
+        if (!is_output_over_ && problem_.empty())
             problem_ = error.what();
         stop();
     }
@@ -46,14 +46,14 @@ void Session::draw_pictures()
     while (viewer_ && !downloads_.empty()) {
         Download &first = *downloads_.begin()->second;
         try {
-            if (first.has_news && !is_pipe_broken_)
+            if (first.has_news && !is_output_over_)
                 viewer_->draw(first.image);
             first.has_news = false;
             if (!first.has_ended)
                 return;
             viewer_->end_picture();
         } catch (const std::system_error &error) {
-            is_pipe_broken_ = true;
+            is_output_over_ = true;
             if (!is_stopping_)
                 stop();
             if (!first.has_ended)

@@ -134,7 +134,7 @@ int Session::run()
             progress_.say(line);
     if (const int number = signal_that_came())
         return 128 + number;
-    if (is_pipe_broken_)
+    if (is_output_over_)
         return 128 + SIGPIPE;
     return static_cast<int>(problem_.empty() ? summary_.exit_code() : ExitCode::machine);
 }

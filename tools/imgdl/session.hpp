@@ -77,7 +77,7 @@ class Session {
     std::uint64_t taken_ = 0;
     std::uint64_t running_ = 0;
     bool is_stopping_ = false;
-    bool is_pipe_broken_ = false;
+    bool is_output_over_ = false; // its reader has left, or a signal cut it short
     std::string problem_; // of this machine, which ended the run
     Clock::time_point began_ = Clock::now(), drawn_ = {};
     bool has_news_ = true;

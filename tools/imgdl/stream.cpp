@@ -11,9 +11,9 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "output.hpp"
 #include "signals.hpp"
 #include "text.hpp"
+#include "write-all.hpp"
 
 namespace {
 

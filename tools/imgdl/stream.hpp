@@ -7,8 +7,8 @@
 #include "imgdl.hpp"
 
 /// Writes everything, and waits for who reads, whether or not the descriptor waits by itself. Once one of signals.hpp has come,
-/// whoever reads has half a second to take what there is, for all streams; after that only what is taken at once is written.
-/// Throws std::system_error, with EINTR for what was not taken then.
+/// whoever reads has half a second to take what there is, for all streams, from the first call that waits as it comes, or begins after;
+/// after that only what is taken at once is written. Throws std::system_error, with EINTR for what was not taken then.
 void write_to_stream(int descriptor, imgdl::Bytes bytes, const std::string &name);
 
 #endif
