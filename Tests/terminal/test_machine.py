@@ -1,6 +1,7 @@
 """What this machine refuses: descriptors, folders, a pipe's other side, a closed standard input."""
 import json
 import os
+import pty
 import resource
 import select
 import shutil
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import tty
 import unittest
 from pathlib import Path
 
@@ -158,6 +160,21 @@ class MachineTests(ProgramTests):
                 self.assertEqual(os.waitstatus_to_exitcode(ended[1]) if ended[0] else None, 128 + signal.SIGTERM)
                 terminal.process = None
                 os.close(terminal.descriptor)
+
+    def test_what_goes_to_the_master_of_a_terminal_is_read_at_the_terminal(self):
+        # Opened anew it would be another terminal, which nobody reads.
+        for stream, arguments in (("stdout", ["--json", "-q", "nonsense:"]), ("stderr", ["nonsense:"])):
+            with self.subTest(stream):
+                master, terminal = pty.openpty()
+                self.addCleanup(os.close, master)
+                self.addCleanup(os.close, terminal)
+                tty.setraw(terminal)
+                process = self.start(*arguments, environment={"TERM": "dumb"}, **{stream: master})
+                self.assertEqual(process.wait(timeout=PATIENCE), 1)
+                read = b""
+                while b"nonsense:" not in read:
+                    self.assertTrue(select.select([terminal], [], [], PATIENCE)[0], read)
+                    read += os.read(terminal, 4096)
 
     def test_a_reader_that_reads_has_whole_lines_after_a_signal(self):
         gate = self.origin.gate()

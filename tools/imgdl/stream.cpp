@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <optional>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -52,6 +53,13 @@ void await_reader(int descriptor, const std::string &name)
     }
 }
 
+// Opened anew, the other side of a terminal would be that of another one.
+bool is_master(int descriptor)
+{
+    unsigned number;
+    return ioctl(descriptor, TIOCGPTN, &number) == 0;
+}
+
 // A terminal that takes a byte may not take the next one, and write() would wait for that: not where it is opened anew, which
 // leaves what other programs have of it as it is.
 class StreamDescriptor {
@@ -59,7 +67,7 @@ class StreamDescriptor {
     explicit StreamDescriptor(int descriptor) : given_(descriptor)
     {
         const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-        if (isatty(descriptor))
+        if (isatty(descriptor) && !is_master(descriptor))
             own_ = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
     StreamDescriptor(const StreamDescriptor &) = delete;
