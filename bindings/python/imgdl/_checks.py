@@ -11,8 +11,9 @@ from .errors import Code, error
 
 
 def integer(value: int, what: str) -> int:
+    """A plain int: products of other types, as numpy's, may wrap."""
     try:
-        return operator.index(value)
+        return int(operator.index(value))
     except TypeError:
         raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
 

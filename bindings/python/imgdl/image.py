@@ -149,8 +149,9 @@ class Image:
         """
         formats = {name: value for value, name in PIXEL_FORMATS.items()}
         native_format = choice(pixel_format, formats, "pixel_format")
+        width, height = integer(width, "width"), integer(height, "height")
         for name, number in (("width", width), ("height", height)):
-            if not 1 <= integer(number, name) < 1 << 32:
+            if not 1 <= number < 1 << 32:
                 raise error(Code.INVALID_ARGUMENT, f"{name} is {number}: not between 1 and 2**32 - 1")
         least = _NATIVE_BYTES_PER_PIXEL[native_format] * width
         row = least if stride is None else integer(stride, "stride")

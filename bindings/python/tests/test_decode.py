@@ -392,6 +392,29 @@ class CreateTests(unittest.TestCase):
         self.assertEqual(image.pixels, pixels[:8] + pixels[12:20])
         self.assertEqual(imgdl.Image.create(1, 1, memoryview(pixels)).pixel_format, "rgba8")
 
+    def test_sides_are_taken_as_numbers_whatever_their_type_makes_of_products(self):
+        class Narrow(int):
+            """As numpy.uint8."""
+
+            def __mul__(self, other):
+                return Narrow(int(self) * int(other) & 255)
+
+            __rmul__ = __mul__
+
+        class Index:
+            def __init__(self, value):
+                self.value = value
+
+            def __index__(self):
+                return self.value
+
+        for kind in (Narrow, Index):
+            image = imgdl.Image.create(kind(200), kind(2), bytes(1600))
+            self.assertEqual((image.width, image.height, image.pixels), (200, 2, bytes(1600)))
+            for size in (0, 1599):
+                with self.subTest(kind=kind, size=size), self.assertRaisesRegex(imgdl.InvalidArgument, "1600 are needed"):
+                    imgdl.Image.create(kind(200), kind(2), bytes(size))
+
     def test_what_cannot_be(self):
         for name, arguments, options in (
             ("width", (0, 1, b"1234"), {}),
