@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Mapping
@@ -65,10 +66,12 @@ def pair(value: Any) -> Optional[tuple[Any, Any]]:
     if isinstance(value, (str, bytes, bytearray)):
         return None
     try:
-        first, second = value
-    except (TypeError, ValueError):
+        iterator = iter(value)
+    except TypeError:
         return None
-    return first, second
+    # What this raises is the value's own.
+    both = tuple(itertools.islice(iterator, 3))
+    return (both[0], both[1]) if len(both) == 2 else None
 
 
 def choice(value: Union[str, int], names: Mapping[str, int], what: str) -> int:

@@ -160,36 +160,55 @@ _continuations: weakref.WeakValueDictionary[int, Continuation] = weakref.WeakVal
 Answer = Callable[[Continuation, Any], None]
 
 
+class _NoAnswer(TypeError):
+    """What was returned is of no type that answers."""
+
+
 def _with_request(next: Continuation, answer: Any) -> None:
     if not isinstance(answer, Outgoing):
-        raise TypeError(f"it returned {type(answer).__name__}")
-    next.with_request(answer)
+        raise _NoAnswer(f"it returned {type(answer).__name__}")
+    _answer_with(next.with_request, answer.replace(headers=_read(answer.headers)))
 
 
 def _with_response(next: Continuation, answer: Any) -> None:
-    if isinstance(answer, Response):
-        next.with_response(answer.status, answer.headers)
-        return
-    next.with_response(*_pair(answer))
+    status, headers = (answer.status, answer.headers) if isinstance(answer, Response) else _pair(answer)
+    _answer_with(next.with_response, status, _read(headers))
 
 
 def _with_data(next: Continuation, answer: Any) -> None:
-    next.with_data(answer)
+    _answer_with(next.with_data, answer)
 
 
 def _with_url(next: Continuation, answer: Any) -> None:
-    next.with_request(url=answer)
+    _answer_with(lambda url: next.with_request(url=url), answer)
 
 
 def _with_credentials(next: Continuation, answer: Any) -> None:
-    next.with_credentials(*_pair(answer))
+    _answer_with(next.with_credentials, *_pair(answer))
+
+
+def _answer_with(function: Callable[..., None], *values: Any) -> None:
+    try:
+        function(*values)
+    except TypeError as problem:
+        raise _NoAnswer(str(problem)) from None
 
 
 def _pair(answer: Any) -> tuple[Any, Any]:
     both = pair(answer)
     if both is None:
-        raise TypeError(f"it returned {type(answer).__name__}")
+        raise _NoAnswer(f"it returned {type(answer).__name__}")
     return both
+
+
+def _read(headers: Any) -> Any:
+    """Whatever code of the caller's runs to tell them has run then, and has raised its own errors."""
+    given = headers.items() if isinstance(headers, Mapping) else headers
+    try:
+        iterator = iter(given)
+    except TypeError:
+        return given
+    return [pair(each) or each for each in iterator]
 
 
 _ANSWERS = {
@@ -319,7 +338,7 @@ def _ask(
             return
         try:
             give(next, answer)
-        except TypeError as problem:
+        except _NoAnswer as problem:
             raise TypeError(f"{name} must return {_ANSWERS[name]}, or None; {problem}") from None
     except BaseException as exception:
         code, message = failure(exception, Code.OK)

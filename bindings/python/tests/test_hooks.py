@@ -1,4 +1,5 @@
 import base64
+import collections
 import gc
 import sys
 import threading
@@ -241,6 +242,34 @@ class HookTests(OriginTests):
                 with self.subTest(expected):
                     self.assertRegex(token.exception(PATIENCE).message, f"TypeError: {expected}$")
         self.assertEqual([each.exc_type for each in seen], [TypeError] * len(cases))
+        seen.clear()
+
+    def test_what_an_answer_raises_itself_is_not_taken_for_another_answer(self):
+        own = TypeError("of the caller")
+
+        class Fields(collections.UserDict):
+            def __iter__(self):
+                raise own
+
+        def both():
+            yield 200
+            raise own
+
+        cases = (
+            ("modify_request", lambda request, next: request.replace(headers=Fields())),
+            ("modify_response", lambda response, next: (200, Fields())),
+            ("modify_response", lambda response, next: (200, [both()])),
+            ("modify_response", lambda response, next: both()),
+            ("authenticate", lambda challenge, next: both()),
+        )
+        seen = []
+        with self.downloader() as downloader, mock.patch.object(sys, "unraisablehook", seen.append):
+            for name, function in cases:
+                path = "/auth/basic?user=a&password=b" if name == "authenticate" else "/pictures/palette.png"
+                token = downloader.download(self.origin.base + path, hooks=imgdl.Hooks(**{name: function}))
+                with self.subTest(name):
+                    self.assertRegex(token.exception(PATIENCE).message, "TypeError: of the caller$")
+        self.assertEqual([each.exc_value for each in seen], [own] * len(cases))
         seen.clear()
 
     def test_an_error_is_an_answer(self):
