@@ -34,7 +34,7 @@ def address_and_options(request: Any, index: int) -> tuple[str, dict[str, Any]]:
     """Raises TypeError, with the number of the request, for what is neither an address nor a pair."""
     if isinstance(request, str):
         return request, {}
-    if not isinstance(request, Sequence) or isinstance(request, (bytes, bytearray)) or len(request) != 2:
+    if not _is_sequence(request) or len(request) != 2:
         expected = "an address, or a pair of an address and its options"
         raise TypeError(f"requests[{index}] must be {expected}, not {type(request).__name__}")
     address, options = request
@@ -49,9 +49,18 @@ def address_and_options(request: Any, index: int) -> tuple[str, dict[str, Any]]:
     return address, own
 
 
+def _is_sequence(request: Any) -> bool:
+    return isinstance(request, Sequence) and not isinstance(request, (str, bytes, bytearray))
+
+
 def _address(request: Any) -> str:
     """Of one that is refused; "" where it has none."""
-    address = request[0] if isinstance(request, (tuple, list)) and request else request
+    try:
+        address = request[0] if _is_sequence(request) and len(request) else request
+    except Exception as problem:
+        if is_interrupt(problem):
+            raise
+        return ""
     return address if isinstance(address, str) else ""
 
 
@@ -168,8 +177,7 @@ def _submit(
         url, own = address_and_options(request, index)
         own = {**options, **own}
         body, loop = bool(own.pop("body", False)), own.pop("loop", None)
-        if loop is not None:
-            check_loop(loop)
+        check_loop(loop)
         prepared = _options.prepare(url, body, own)
     except Exception as problem:
         if is_interrupt(problem):

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 
 def check_loop(loop: object) -> None:
+    if loop is None:
+        return
     import asyncio  # who names a loop has it
 
     if not isinstance(loop, asyncio.AbstractEventLoop):
         raise TypeError(f"loop must be an event loop of asyncio, not {type(loop).__name__}")
+    if loop.is_closed():
+        raise error(Code.INVALID_ARGUMENT, "loop is closed")
 
 
 def closed() -> Error:
@@ -79,14 +83,14 @@ class State:
     # What is outstanding
 
     def pump_for(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pump:
-        """What runs the callbacks of downloads that are about to be made. Raises `Error` after close and after fork."""
+        """What runs the callbacks of downloads that are about to be made, on a loop that was checked. Raises `Error`
+        after close and after fork."""
         _process.check(self.generation)
         if self.is_closing:
             raise closed()
         if loop is None:
             self.thread_pump.begin()
             return self.thread_pump
-        check_loop(loop)
         self._end_pumps_of_closed_loops()
         with self.lock:
             if self.is_closing:

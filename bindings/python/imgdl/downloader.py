@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Un
 
 from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._observing import Observer, observe, observers, unobserve
-from ._state import State
+from ._state import State, check_loop
 from ._waiting import surely
 from .batch import Batch, BatchProgress
 from .body import Body
@@ -222,7 +222,9 @@ class Downloader(_process.OfThisProcess):
     ) -> tuple[Any, Token[Any]]:
         """What `submit` takes. Who holds the token before the library is asked can cancel it, wherever an interrupt
         strikes: between a call that returns a token and its assignment one would lose it."""
-        return self._placed(url, body, loop, _options.prepare(url, body, options))
+        prepared = _options.prepare(url, body, options)
+        check_loop(loop)
+        return self._placed(url, body, loop, prepared)
 
     def _placed(
         self, url: str, body: bool, loop: Optional[asyncio.AbstractEventLoop], prepared: _options.Prepared
@@ -279,6 +281,7 @@ class Downloader(_process.OfThisProcess):
             prepared.append(request)
             kept.append((url, callbacks, body) if callbacks or on_done is not None else None)
         width = _options.unsigned(max_concurrent, "max_concurrent")
+        check_loop(loop)
 
         pump = self._state.pump_for(loop)
         batch = Batch(self, pump, on_progress, len(prepared))

@@ -295,6 +295,17 @@ class AsyncioTests(OriginTests):
             self.assertEqual(widths, [1200] * 4)
             self.assertEqual(downloader.download(self.origin.picture("palette.png")).result(PATIENCE).width, 1200)
 
+    def test_a_loop_that_is_closed_already(self):
+        loop = asyncio.new_event_loop()
+        loop.close()
+        url = self.origin.picture("palette.png")
+        with self.downloader() as downloader:
+            for ask in (downloader.download, lambda url, loop: downloader.prefetch([url], loop=loop)):
+                error = self.assertCode(imgdl.Code.INVALID_ARGUMENT, ask, url, loop=loop)
+                self.assertEqual(error.message, "loop is closed")
+            downloader.wait_idle(PATIENCE)
+        self.assertEqual(self.origin.log["requests"], [])
+
     def test_a_loop_that_ends_before_its_downloads(self):
         async def main():
             url = self.origin.picture("opaque.png", first_byte="never", n=len(tokens))

@@ -18,6 +18,14 @@ from imgdl import Code
 from support import PATIENCE, OriginTests, Signal
 
 
+class Unreadable(collections.UserList):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        raise TypeError("requests[1] cannot be read")
+
+
 class MapTests(OriginTests):
     def urls(self, count, **faults):
         return [self.origin.picture("palette.png", n=n, **faults) for n in range(count)]
@@ -183,6 +191,7 @@ class MapTests(OriginTests):
             ({url: {}}, f"{pair} dict"),
             ((url, 5), "has options that must be a mapping, not int"),
             ((5, {}), "has an address that must be str, not int"),
+            (Unreadable(), "cannot be read"),
             ((url, {5: 1}), "has options whose names must be str, not int"),
         )
         with self.downloader() as downloader:
@@ -207,6 +216,8 @@ class MapTests(OriginTests):
         url = self.origin.picture("opaque.png")
         coder = imgdl.register_coder(types.SimpleNamespace(can_decode=lambda prefix: False, decoder=lambda options: None))
         coder.close()
+        closed = asyncio.new_event_loop()
+        closed.close()
         return (
             (None, "", TypeError, r"requests\[\d\] must be an address, .* not NoneType"),
             (url.encode(), "", TypeError, r"requests\[\d\] must be an address, .* not bytes"),
@@ -218,6 +229,8 @@ class MapTests(OriginTests):
             ((url, {"client_certificate": 5}), url, TypeError, "client_certificate must be str, not int"),
             ((url, {"headers": 5}), url, TypeError, "headers must be .*, not int"),
             ((url, {"loop": 5}), url, TypeError, "loop must be an event loop of asyncio, not int"),
+            ((url, {"loop": closed}), url, imgdl.InvalidArgument, "loop is closed"),
+            (collections.UserList([url, {"nonsense": 1}]), url, TypeError, r"download\(\) got an unexpected .* 'nonsense'"),
             ((url, {"total_timeout": Decimal("nan")}), url, imgdl.InvalidArgument, "total_timeout is nan s"),
             ((url, {"coder": coder}), url, imgdl.Error, "the coder is closed"),
             ("", "", imgdl.InvalidArgument, ""),
