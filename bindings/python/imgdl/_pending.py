@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import sys
+import types
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _callbacks, _options, _process
@@ -52,7 +53,7 @@ def _running_loop() -> Optional[asyncio.AbstractEventLoop]:
 class Pending(_process.OfThisProcess):
     """Something that is outstanding on a pump."""
 
-    __slots__ = ("_pump", "_generation", "_hooks", "_waiters", "_context", "_failure")
+    __slots__ = ("_pump", "_generation", "_hooks", "_waiters", "_context", "_failure", "_trace")
 
     def __init__(self, pump: Pump) -> None:
         self._pump = pump
@@ -64,6 +65,8 @@ class Pending(_process.OfThisProcess):
         self._context = contextvars.copy_context()
         # What a callback raised.
         self._failure: Optional[BaseException] = None
+        # From where. Raised twice it would gather tracebacks, and with them what the frames hold.
+        self._trace: Optional[types.TracebackType] = None
 
     def done(self) -> bool:
         """Whether it has ended, so that nothing is waited for any more."""
@@ -108,6 +111,12 @@ class Pending(_process.OfThisProcess):
                 hook for hook in self._hooks if (hook.function if isinstance(hook, OnLoop) else hook) != function
             ]
             return before - len(self._hooks)
+
+    def _keep(self, exception: BaseException) -> None:
+        """The first that a callback raised takes the place of the result."""
+        if self._failure is None:
+            self._trace = exception.__traceback__
+            self._failure = exception
 
     def _report(self, exception: BaseException) -> None:
         """What a callback raised, which C cannot carry."""

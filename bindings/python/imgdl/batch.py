@@ -131,7 +131,7 @@ class Batch(Pending):
     def _give(self) -> BatchProgress:
         try:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(self._trace)
             return self._progress
         finally:
             del self
@@ -156,8 +156,7 @@ class Batch(Pending):
                 self._finish()
 
     def _fail(self, exception: BaseException) -> None:
-        if self._failure is None:
-            self._failure = exception
+        self._keep(exception)
         self._callback = None
         if not self._is_done:
             self.cancel()

@@ -247,6 +247,18 @@ def check(code: int) -> None:
         raise last_error(code)
 
 
+def untraced(problem: BaseException) -> BaseException:
+    """The same, to be kept: with tracebacks it would keep who asked, and all that they have. What was handled meanwhile
+    is somebody else's, and stays as it is."""
+    each: Optional[BaseException] = problem
+    seen: set[int] = set()
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        each.__traceback__ = each.__context__ = None
+        each = each.__cause__
+    return problem
+
+
 # Called through C, where nobody is left to catch what it raises: the interpreter hands it to sys.unraisablehook.
 @ctypes.CFUNCTYPE(None, ctypes.py_object)  # type: ignore[untyped-decorator, unused-ignore]
 def _raise_unraisable(exception: BaseException) -> NoReturn:

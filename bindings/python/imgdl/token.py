@@ -19,7 +19,7 @@ from ._pump import Pump
 from ._reference import TokenReference, retain_data, retain_image, retain_token
 from ._waiting import surely
 from .body import Body
-from .errors import Code, Error, check, error
+from .errors import Code, Error, check, error, untraced
 from .image import Image, info_from
 from .metrics import Metrics, RawMetrics, metrics_from, raw_metrics
 from .response import Response, response_from, text
@@ -209,8 +209,7 @@ class Token(Pending, Generic[Result]):
             outcome = _Outcome(problem.code, problem.message, 0, None, None)
         else:
             outcome = _Outcome(Code.INVALID_ARGUMENT, str(problem), 0, None, None)
-            # With its traceback it would keep who asked, who has the other tokens.
-            token._failure = problem.with_traceback(None)
+            token._failure = untraced(problem)
         token._finish(outcome)
         return token
 
@@ -228,7 +227,7 @@ class Token(Pending, Generic[Result]):
             result: Any = outcome.body if self._wants_body else outcome.image
             return result  # type: ignore[no-any-return]
         try:
-            raise problem
+            raise problem.with_traceback(self._trace)
         finally:
             # The traceback of an exception that is kept would keep the token, which keeps the exception.
             del self, problem
@@ -306,8 +305,7 @@ class Token(Pending, Generic[Result]):
 
     def _fail(self, exception: BaseException, handle: Optional[int]) -> None:
         """What a callback raised, or an interrupt that hit one, takes the place of the result."""
-        if self._failure is None:
-            self._failure = exception
+        self._keep(exception)
         # But for what is called at the end.
         self._callbacks = {kind: call for kind, call in (self._callbacks or {}).items() if kind == _TERMINAL}
         if handle:

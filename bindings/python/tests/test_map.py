@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import threading
+import traceback
 import types
 import unittest
 import weakref
@@ -296,6 +297,38 @@ class MapTests(OriginTests):
             del tokens
             self.assertIsInstance(refused.exception(), TypeError)
             self.assertEqual([other() for other in others], [None, None])
+
+    def test_what_failed_alone_keeps_nobody_who_asked(self):
+        class Unusable(collections.UserDict):
+            def __iter__(self):
+                try:
+                    raise KeyError("inner")
+                except KeyError as inner:
+                    raise TypeError("outer") from inner
+
+        for options in ({"scale_factor": "x"}, {"content": 3}, Unusable()):
+            with self.subTest(options):
+                downloader = imgdl.Downloader()
+                kept = weakref.ref(downloader)
+                try:
+                    raise KeyError("of the caller")
+                except KeyError as problem:
+                    handled = problem
+                    [refused] = downloader.map([("http://127.0.0.1:1/", options)])
+                self.assertIsInstance(refused.exception(), TypeError)
+                del downloader
+                gc.collect()
+                self.assertIsNone(kept())
+                # What the caller handles meanwhile is the caller's.
+                self.assertIsNotNone(handled.__traceback__)
+        self.assertIsInstance(refused.exception().__cause__, KeyError)
+        self.assertEqual(len({self.depth_of(refused) for _ in range(3)}), 1)
+
+    def depth_of(self, token):
+        try:
+            token.result()
+        except TypeError as problem:
+            return len([*traceback.walk_tb(problem.__traceback__)])
 
     def test_an_interrupt_is_no_failure_of_a_request(self):
         class Interrupted(Exception):
