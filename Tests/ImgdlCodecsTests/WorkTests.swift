@@ -1,5 +1,6 @@
 import CCodecs
 import ImgdlCore
+import Synchronization
 import TestPictures
 import XCTest
 
@@ -112,4 +113,27 @@ extension WorkTests {
         webp.add("VP8 ", source["VP8 "])
         XCTAssertEqual(decode(webp.bytes(), pieces: 1000).pixels, decode(source.bytes()).pixels)
     }
+
+    /// A call of libwebp cannot be stopped: to see which rows of a broken lossless picture were written is no single call.
+    func testWrittenRowsAreSeenAPieceAtATime() throws {
+        let bytes = Picture("a", PICTURE_WEBP_LOSSLESS, width: 1500, height: 1200).encoded()
+        XCTAssertGreaterThan(bytes.count, 3 * WebPDecoder.piece)
+        var options = DecodeOptions()
+        options.maximumMilliseconds = 35
+        let clock = DecodeClock(options) {
+            WorkTests.asked.add(10_000_000, ordering: .relaxed).newValue
+        }
+        clock.begin()
+        defer { clock.end() }
+        try bytes.withUnsafeBytes { body in
+            var features = WebPBitstreamFeatures()
+            XCTAssertEqual(WebPGetFeatures(body.baseAddress, body.count, &features), VP8_STATUS_OK)
+            XCTAssertThrowsError(try WebPWrittenRows.count(in: body, features, height: 1200, clock)) {
+                XCTAssertEqual(($0 as? Failure)?.code, .decodeTimeout)
+            }
+        }
+    }
+
+    /// Nanoseconds: each look at the clock takes 10 ms.
+    private static let asked = Atomic<Int64>(0)
 }
