@@ -87,7 +87,7 @@ final class CurlTransfer: LingeringStream {
     private var codings: [ContentCoding] = []
     /// Undoes them, once a byte has come.
     private var decoder: ContentDecoder?
-    /// What was told of the memory that it holds.
+    /// The memory that it holds, as it was told.
     private var toldOfCodings = 0
     /// Its framing is HTTP/1.1's chunks.
     private var isChunked = false
@@ -698,7 +698,6 @@ final class CurlTransfer: LingeringStream {
         _ step: ((UnsafeRawBufferPointer) -> Bool) throws(Failure) -> ContentDecoder.Outcome
     ) -> Bool {
         var goesOn = true
-        defer { tellOfCodings() }
         do throws(Failure) {
             let outcome = try step { bytes in
                 goesOn = deliver(bytes)
@@ -706,9 +705,12 @@ final class CurlTransfer: LingeringStream {
             }
             if goesOn, case .turnIsOver = outcome { transport._withUnsafeGuaranteedRef { $0.goOnInLine(self) } }
         } catch {
-            return isDiscarding ? cannotDecode() : fail(error)
+            goesOn = isDiscarding ? cannotDecode() : fail(error)
         }
-        return goesOn
+        guard goesOn else { return false }
+        // Whoever hears it may cancel it.
+        tellOfCodings()
+        return !isEnded
     }
 
     /// A limit of the body holds for its codings, too: they can be as long as a server likes and mean nothing.

@@ -218,7 +218,10 @@ extension Engine: TransportEvents {
         performActions()
     }
 
-    func transferHoldsCodings(_ id: TransferID, _ bytes: Int) { downloads.codingsHeld(id, Int64(bytes)) }
+    func transferHoldsCodings(_ id: TransferID, _ bytes: Int) {
+        downloads.codingsHeld(id, Int64(bytes), clock.now())
+        performActions()
+    }
 
     func bodyLimit(_ id: TransferID) -> Int64 { downloads.bodyLimit(id) }
 

@@ -97,7 +97,7 @@ package struct DecodedImage: Sendable {
 }
 
 extension DecodedImage {
-    /// Frames of the file; those that have come where it does not say ahead how many there are.
+    /// Frames of the file; of one that is not whole those that are here, whatever it says ahead.
     package var knownFrameCount: Int { max(1, isComplete ? header.frameCount : 0, frames.count) }
 
     /// One frame as a still picture; the first of a picture without decoded frames is the picture. nil: not decoded.

@@ -116,9 +116,10 @@ extension Downloads {
     }
 
     /// So much memory is held at the transport to undo the codings of its body. It counts as the body does.
-    package mutating func codingsHeld(_ id: TransferID, _ bytes: Int64) {
+    package mutating func codingsHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
         guard isAtTransport(id) else { return }
         changeCodings(id, bytes)
+        startWaiting(now)
     }
 
     /// The most that one of its subscribers takes of the body.
