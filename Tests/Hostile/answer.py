@@ -50,7 +50,7 @@ WORDS = {
         r"the server did not answer, and .*: .+"),
     "CONTENT_ENCODING": (
         r"coding “[^”]+”", r"has \d+ codings .*the limit is \d+", r"hand on \d+ bytes.*the limit is \d+",
-        r"has taken \d+ ms of CPU time.*the limit is \d+ ms"),
+        r"has taken \d+ ms of CPU time.*the limit is \d+ ms", r"hold \d+ bytes of memory, the limit is \d+"),
     "DECODE_TIMEOUT": r"the limit of \d+ ms of CPU time",
     "FLOOD": r"what belongs to no request, for \d+ ms .*the connection was closed",
     "FRAME_LIMIT": r"more than the limit of \d+ frames",

@@ -173,7 +173,6 @@ final class ContentDecoderTests: XCTestCase {
         assert(allowed, [.zstd], .complete([]))
     }
 
-    /// A few bytes of a bomb: so much work in a turn, and no more memory than the pieces.
     /// What a stream asks for is known as soon as it is there, and layers are counted together.
     func testWhatCodingsHoldIsKnown() throws {
         // A frame whose window is 8 MiB, and which goes on.
@@ -194,6 +193,35 @@ final class ContentDecoderTests: XCTestCase {
         XCTAssertGreaterThan(layers.heldBytes, 3 * CodingLayer.outputBytes)
     }
 
+    /// A few bytes ask for a window each.
+    func testCodingsTogetherHoldNoMoreThanTheirLimit() throws {
+        for (count, isAllowed) in [(1, true), (2, true), (3, false), (5, false)] {
+            let decoder = try ContentDecoder([ContentCoding](repeating: .zstd, count: count))
+            let held = Self.zstdWindows(count).withUnsafeBytes { bytes in
+                Result { () throws(Failure) in _ = try decoder.decode(bytes) { _ in true } }
+            }
+            switch held {
+            case .success: XCTAssertTrue(isAllowed, "\(count)")
+            case .failure(let failure):
+                XCTAssertFalse(isAllowed, "\(count): \(failure.message)")
+                XCTAssertEqual(failure.code, .contentEncoding)
+                XCTAssertTrue(failure.message.contains("bytes of memory, the limit is 25165824"), failure.message)
+            }
+        }
+    }
+
+    /// A frame whose window is 8 MiB and which goes on, in a stored block of such a frame, and so on.
+    private static func zstdWindows(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 13 << 3, 0x00, 0x00, 0x10]
+        for _ in 1..<count {
+            let size = bytes.count
+            let block = [UInt8(size << 3 & 0xFF), UInt8(size >> 5), 0]
+            bytes = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 13 << 3] + block + bytes
+        }
+        return bytes
+    }
+
+    /// A few bytes of a bomb: so much work in a turn, and no more memory than the pieces.
     func testATurnIsBounded() throws {
         let bomb = Deflate.gzip(Deflate.gzipOfZeros(200_000_000))
         XCTAssertLessThan(bomb.count, 10_000)

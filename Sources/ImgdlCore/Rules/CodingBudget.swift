@@ -14,6 +14,8 @@ package struct CodingBudget {
     /// Nanoseconds of CPU time, likewise.
     package static let freeTime: Int64 = 2_000_000_000
     package static let timePerByte: Int64 = 100
+    /// Bytes of memory that all codings of a body may hold: the largest window of each of two, and not of five.
+    package static let heldBytes: Int64 = 24 << 20
 
     private var received: Int64 = 0
     private var produced: Int64 = 0
@@ -33,6 +35,14 @@ package struct CodingBudget {
 
     /// So many nanoseconds of CPU time were used.
     package mutating func spend(_ nanoseconds: Int64) { spent = Self.sum(spent, max(0, nanoseconds)) }
+
+    /// They hold so much memory now.
+    package func hold(_ bytes: Int) throws(Failure) {
+        guard Int64(bytes) > Self.heldBytes else { return }
+        throw Failure(
+            .contentEncoding,
+            "the body's codings hold \(bytes) bytes of memory, the limit is \(Self.heldBytes)")
+    }
 
     /// Why no more may be done; nil while it may.
     package var failure: Failure? {

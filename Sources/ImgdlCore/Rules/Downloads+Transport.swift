@@ -119,6 +119,7 @@ extension Downloads {
     package mutating func codingsHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
         guard isAtTransport(id) else { return }
         changeCodings(id, bytes)
+        pressReceiving(id, now)
         startWaiting(now)
     }
 

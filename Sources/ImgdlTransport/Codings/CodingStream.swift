@@ -4,7 +4,7 @@ protocol CodingStream: AnyObject {
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> CodingStep
     /// For another stream of the same kind behind the one that has ended.
     func restart() -> Bool
-    /// What its library holds: up to a window of 8 or 16 MiB, as the stream asks for.
+    /// Memory that its library holds: up to a window of 8 or 16 MiB, as the stream asks for.
     var heldBytes: Int { get }
     /// So many bytes of input are given at most before somebody looks how long it takes.
     static var inputBytes: Int { get }

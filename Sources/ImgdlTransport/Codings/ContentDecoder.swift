@@ -90,9 +90,15 @@ final class ContentDecoder {
     }
 
     private func run(_ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
+        if let failure = budget.failure { throw failure }
+        let outcome = try takeTurn(body)
+        try budget.hold(heldBytes)
+        return outcome
+    }
+
+    private func takeTurn(_ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
         bytesOfLayers = 0
         producedBytes = 0
-        if let failure = budget.failure { throw failure }
         let turn = DecodingTurn(now)
         // What is made of the bytes is no work of the codings.
         var timeOfOthers: Int64 = 0

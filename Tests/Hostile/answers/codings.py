@@ -167,6 +167,13 @@ coded("zstd-window-too-large", "CONTENT_ENCODING", "zstd", zstd_frame(zstd_block
                                                                       descriptor=b"\x00\xa0"))
 coded("zstd-window-largest", "CONTENT_ENCODING", "zstd", zstd_frame(zstd_block(0, 5, b"xxxxx", last=True),
                                                                     descriptor=b"\x00\xff"))
+# Windows of 8 MiB on top of each other, each asked for with six bytes: two are allowed.
+WINDOWS = [ZSTD]
+for _ in range(5):
+    WINDOWS.append(zstd_frame(zstd_block(0, len(WINDOWS[-1]), WINDOWS[-1], last=True), descriptor=b"\0\x68"))
+coded("zstd-windows-two", "OK", "zstd, zstd, zstd", WINDOWS[2], width=3)
+coded("zstd-windows-three", "CONTENT_ENCODING", "zstd, zstd, zstd, zstd", WINDOWS[3], says="memory")
+coded("zstd-windows-five", "CONTENT_ENCODING", "zstd, zstd, zstd, zstd, zstd", WINDOWS[5], says="memory")
 coded("zstd-size-2-64", ("CONTENT_ENCODING", "TRUNCATED"), "zstd", zstd_frame(
     zstd_block(0, 5, b"xxxxx", last=True), descriptor=b"\xe0" + b"\xff" * 8))
 coded("zstd-dictionary", "CONTENT_ENCODING", "zstd", zstd_frame(zstd_block(0, 5, b"xxxxx", last=True),
