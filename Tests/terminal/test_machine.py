@@ -1,4 +1,5 @@
 """What this machine refuses: descriptors, folders, a pipe's other side, a closed standard input."""
+import contextlib
 import json
 import os
 import pty
@@ -148,10 +149,13 @@ class MachineTests(ProgramTests):
                 terminal.read_until(b"\033[")
                 other_end = os.open(f"/proc/{terminal.process}/fd/1", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
                 self.addCleanup(os.close, other_end)
-                # Another program that writes there takes the last room.
+                # Another program that writes there takes the last room: the kernel tells nobody of one byte of it.
                 deadline = time.monotonic() + PATIENCE
                 while select.select([], [other_end], [], 0)[1]:
                     self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.05)
+                    with contextlib.suppress(BlockingIOError):
+                        os.write(other_end, b" ")
                 os.kill(terminal.process, signal.SIGTERM)
                 deadline = time.monotonic() + 20
                 ended = (0, 0)
