@@ -56,3 +56,11 @@ def name_tests(count, text):
     if count is count_unittest:
         tests.update(dict.fromkeys(re.findall(r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))", text, re.M), "failed"))
     return tests
+
+
+def summarize_failures(count, text):
+    """A line for each test that failed, and for what failed around tests, as a class's set-up; a unittest's says why."""
+    if count is not count_unittest:
+        return [test for test, end in name_tests(count, text).items() if end == "failed"]
+    blocks = re.findall(r"^(?:FAIL|ERROR): ([^\n]+)\n(?:[^\n]+\n)?-{70}\n(.+?)\n\n", text, re.M | re.S)
+    return [f"{test}: {reason.splitlines()[-1]}" for test, reason in blocks]

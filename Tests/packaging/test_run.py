@@ -1,4 +1,4 @@
-"""Tests/run with suites that are stand-ins: those that run at once, and Ctrl-C."""
+"""Tests/run with suites that are stand-ins: those that run at once, those that fail, and Ctrl-C."""
 import os
 import shutil
 import signal
@@ -8,6 +8,10 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{ROOT}/Tests")
+
+import counting  # noqa: E402
+
 SUITE = 'Suite("{name}", "", ["sh", "-c", "{script}"], count_plain, lane={lane!r})'
 PASSES = "echo 1 passed, 0 failed, 0 skipped"
 STAYS = "echo is here; exec sleep 60"
@@ -48,6 +52,36 @@ class RunTests(unittest.TestCase):
         for line in ("1 passed, 0 failed, 0 skipped", "a: 1 passed, 0 failed, 0 skipped", "b: 1 passed, 0 failed, 0 skipped"):
             self.assertEqual(lines.count(line), 1, lines)
         self.assertEqual(lines[-1], "3 passed, 0 failed, 0 skipped")
+
+    def test_the_end_names_what_failed(self):
+        script = "echo FAIL a stand-in: all is wrong '(0.1 s)'; echo 0 passed, 1 failed, 0 skipped; exit 1"
+        process = self.start(("a", PASSES, None), ("b", script, None))
+        lines = process.communicate(timeout=60)[0].splitlines()
+        self.assertEqual(process.returncode, 1, lines)
+        self.assertEqual(lines[-2:], ["failed in b: a stand-in: all is wrong", "1 passed, 1 failed, 0 skipped"])
+
+    def test_a_unittest_that_failed_is_named_with_its_reason(self):
+        said = f"""{"=" * 70}
+ERROR: tearDownClass (test_a.ATests)
+{"-" * 70}
+Traceback (most recent call last):
+  File "test_a.py", line 7, in remove
+OSError: [Errno 39] Directory not empty: 'a'
+
+{"=" * 70}
+FAIL: test_b (test_a.ATests.test_b) [c]
+{"-" * 70}
+Traceback (most recent call last):
+AssertionError: 1 != 2
+
+{"-" * 70}
+Ran 2 tests in 0.1s
+
+FAILED (failures=1, errors=1)
+"""
+        self.assertEqual(counting.summarize_failures(counting.count_unittest, said), [
+            "tearDownClass (test_a.ATests): OSError: [Errno 39] Directory not empty: 'a'",
+            "test_b (test_a.ATests.test_b) [c]: AssertionError: 1 != 2"])
 
     def test_nothing_begins_after_ctrl_c(self):
         process = self.start(
