@@ -149,7 +149,7 @@ static void *relay_all(void *argument)
     return NULL;
 }
 
-/* To the server of that URL. It lives as long as the process. */
+/* To the server of that URL, once it has begun: clients that come before that wait. It lives as long as the process. */
 static struct relay *new_relay(const char *url)
 {
     struct relay *relay = calloc(1, sizeof *relay);
@@ -161,7 +161,6 @@ static struct relay *new_relay(const char *url)
     REQUIRE(bind(relay->listener, (struct sockaddr *)&own, size) == 0 && listen(relay->listener, 8) == 0);
     REQUIRE(getsockname(relay->listener, (struct sockaddr *)&own, &size) == 0);
     snprintf(relay->port, sizeof relay->port, "%d", ntohs(own.sin_port));
-    REQUIRE(pthread_create(&relay->thread, NULL, relay_all, relay) == 0);
     return relay;
 }
 
@@ -190,7 +189,7 @@ TEST("A process that was stopped for longer than its idle timeout goes on: what 
     const char *const gates[2] = {new_gate(), new_gate()};
     struct relay *relay = new_relay(at_http2_origin("/"));
     fflush(NULL);
-    pid_t child = fork(); /* before the library is used */
+    pid_t child = fork(); /* before the library is used, and before there is another thread */
     if (child == 0) {
         imgdl_downloader *other = new_impatient_downloader(), *downloader = new_impatient_downloader();
         download_by_http2(other, relay->port, "first", 1);
@@ -209,6 +208,7 @@ TEST("A process that was stopped for longer than its idle timeout goes on: what 
         REQUIRE_OK(imgdl_downloader_destroy(downloader));
         exit(harness_failures() ? 1 : 0);
     }
+    REQUIRE(pthread_create(&relay->thread, NULL, relay_all, relay) == 0);
     await_gate(gates[0], HEARD);
     await_gate(gates[1], SILENT);
     while (!is_at_rest(child))
