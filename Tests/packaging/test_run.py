@@ -1,5 +1,6 @@
 """Tests/run with suites that are stand-ins: those that run at once, those that fail, and Ctrl-C."""
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, f"{ROOT}/Tests")
 
 import counting  # noqa: E402
+
+select_swift_tests = runpy.run_path(f"{ROOT}/Tests/swift-tests")["select"]
 
 SUITE = 'Suite("{name}", "", ["sh", "-c", "{script}"], count_plain, lane={lane!r})'
 PASSES = "echo 1 passed, 0 failed, 0 skipped"
@@ -82,6 +85,15 @@ FAILED (failures=1, errors=1)
         self.assertEqual(counting.summarize_failures(counting.count_unittest, said), [
             "tearDownClass (test_a.ATests): OSError: [Errno 39] Directory not empty: 'a'",
             "test_b (test_a.ATests.test_b) [c]: AssertionError: 1 != 2"])
+
+    def test_swift_tests_are_chosen_by_name_and_whole_classes_by_theirs(self):
+        names = ["A.OneTests/testA", "A.OneTests/testB", "A.TwoTests/testA", "B.OneTests/testA"]
+        for pattern, skipped, chosen in (
+                ("", None, ["A.OneTests", "A.TwoTests", "B.OneTests"]), ("^A[.]", None, ["A.OneTests", "A.TwoTests"]),
+                ("testB|TwoTests", None, ["A.OneTests/testB", "A.TwoTests"]),
+                ("^A[.]", "testB", ["A.OneTests/testA", "A.TwoTests"]), ("C", None, [])):
+            with self.subTest(pattern=pattern, skipped=skipped):
+                self.assertEqual(select_swift_tests(names, pattern, skipped), chosen)
 
     def test_nothing_begins_after_ctrl_c(self):
         process = self.start(
