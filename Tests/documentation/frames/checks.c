@@ -1,9 +1,11 @@
 #include <assert.h>
 #include <imgdl.h>
 #include <stddef.h>
+#include <stdio.h>
 
 int main(void)
 {
     EXAMPLE
+    assert(status == IMGDL_OK);
     return 0;
 }

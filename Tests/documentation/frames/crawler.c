@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <imgdl.h>
 #include <stddef.h>
+#include <stdio.h>
 
 int main(void)
 {

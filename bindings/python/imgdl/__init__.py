@@ -1,5 +1,8 @@
 """imgdl: downloads pictures and gives pixels, also while they are still arriving.
 
+In the examples here and below, `url` is the address of a picture, `urls` a list of such addresses, `data` the bytes of a
+picture, and `folder` the path of a folder.
+
     >>> import imgdl
     >>> image = imgdl.get(url)
     >>> image.width, image.height, len(image.pixels)

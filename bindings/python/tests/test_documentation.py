@@ -86,15 +86,10 @@ class DocumentationTests(OriginTests):
         programs = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.M | re.S)
         self.assertGreater(len(programs), 4)
         url = self.origin.picture("opaque.png")
-        head = (
-            f"url = {url!r}\nurls = [{url!r} + f'?n={{n}}' for n in range(3)]\n"
-            "import pathlib\n"
-            f"data = pathlib.Path({self.folder() + '/picture'!r}).read_bytes()\n"
-        )
         for program in programs:
             program = program.replace("https://example.org/picture.jpg", url)
             done = subprocess.run(
-                [sys.executable, "-X", "dev", *WARNINGS, "-c", head + program],
+                [sys.executable, "-X", "dev", *WARNINGS, "-c", program],
                 cwd=self.folder(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -109,7 +104,7 @@ class DocumentationTests(OriginTests):
         if not hasattr(self, "_folder"):
             self._folder = tempfile.TemporaryDirectory()
             self.addCleanup(self._folder.cleanup)
-            (Path(self._folder.name) / "picture").write_bytes(self.origin.bytes("opaque.png"))
+            (Path(self._folder.name) / "picture.jpg").write_bytes(self.origin.bytes("opaque.png"))
         return self._folder.name
 
 
