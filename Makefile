@@ -76,6 +76,10 @@ build/.setup-%: packaging/debian-packages packaging/setup
 	@mkdir -p $(@D)
 	@touch $@
 
+# Swift may have gone since that was looked at: whatever calls it says so in the same words.
+NEEDS_SWIFT := @command -v swift >/dev/null || packaging/setup --check build
+TOOLCHAIN = $(shell swiftc -print-target-info 2>/dev/null | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
+
 # ---- The library
 # These flags are here and not in Package.swift because there they would reach `swift test`, too. The Swift runtime is
 # linked in: no Swift is needed where the library runs, and the host gets no crash handlers from it.
@@ -93,8 +97,6 @@ library: $(LIBRARY)
 build/static/libstdc++.a: | build/.setup-build
 	@mkdir -p $(@D)
 	ln -sf "$$($(CXX) -print-file-name=$(@F))" $@
-
-TOOLCHAIN = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
 
 build_library = swift build -c release -j $(JOBS) --product imgdl --scratch-path $(1) \
     -Xcc -DSYSTEM_STATIC_SWIFT_RUNTIME -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
@@ -115,6 +117,7 @@ build_library = swift build -c release -j $(JOBS) --product imgdl --scratch-path
 build/profile.profdata: packaging/profile | build/.setup-build
 	@mkdir -p $(@D)
 	@# swift build does not know that it changes the code.
+	$(NEEDS_SWIFT)
 	rm -rf build/swift-release
 	$(TOOLCHAIN)/bin/llvm-profdata merge -o $@ $<
 
@@ -122,6 +125,7 @@ $(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) build/profile.profdata packaging/funct
     | build/.setup-build build/static/libstdc++.a
 	@# swift build does not know of the order.
 	rm -f build/swift-release/release/libimgdl.so
+	$(NEEDS_SWIFT)
 	$(call build_library,build/swift-release,-ir-profile-use=$(CURDIR)/build/profile.profdata)
 	@mkdir -p $(@D)
 	strip --strip-all -o $@ build/swift-release/release/libimgdl.so
@@ -156,6 +160,7 @@ build/bin/imgdl: $(TERMINAL_OBJECTS) $(LIBRARY)
 
 build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swift $(TOOL_SOURCES) | build/.setup-run
 	@mkdir -p $(@D)
+	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
 	cp build/swift-tools/release/imgdl-$* $@
 # Swift builds one thing at a time in one folder.
@@ -164,6 +169,7 @@ build/bin/imgdl-pictures: | build/bin/imgdl-origin
 # What measures a cache.
 build/bin/imgdl-cache-bench: Package.swift $(CACHE_SOURCES) | build/.setup-build
 	@mkdir -p $(@D)
+	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --product $(@F) --scratch-path build/swift-tools --static-swift-stdlib
 	cp build/swift-tools/release/$(@F) $@
 
@@ -205,6 +211,7 @@ suites:
 tests-built: format-check library swift-tests all c-tests \
     build/pictures/.written build/examples/epoll build/examples/libuv
 swift-tests: | build/.setup-test
+	$(NEEDS_SWIFT)
 	swift build --build-tests -j $(JOBS) $(TEST_BUILD_FLAGS)
 c-tests: $(C_TESTS)
 
@@ -246,7 +253,7 @@ build/tests/imgdl-player: $(PLAYER_CHECKED) $(LIBRARY) | build/.setup-test
 
 build/tests/imgdl-player-%: build/tests/imgdl-tests-% $(PLAYER_CHECKED)
 	Tests/Stress/table --check
-	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(WARNINGS) -Iinclude -O1 -g -rdynamic -o $@ $(PLAYER_SOURCES) \
+	$(TOOLCHAIN)/bin/clang -fsanitize=$* $(WARNINGS) -Iinclude -O1 -g -rdynamic -o $@ $(PLAYER_SOURCES) \
 	    -Lbuild/swift-$*/release -limgdl -ldl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) -pthread \
 	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
 
@@ -286,7 +293,7 @@ build/tests/imgdl-cpp: $(CPP_TESTS) $(wildcard Tests/cpp/*.hpp) include/imgdl.hp
     | build/.setup-test
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 $(CPP_WARNINGS) -Iinclude -fsyntax-only Tests/cpp/values.cpp
-	for standard in 17 20; do $(SWIFT_HOME)/bin/clang++ -std=c++$$standard $(CPP_WARNINGS) -Iinclude -fsyntax-only \
+	for standard in 17 20; do $(TOOLCHAIN)/bin/clang++ -std=c++$$standard $(CPP_WARNINGS) -Iinclude -fsyntax-only \
 	    Tests/cpp/callbacks.cpp Tests/cpp/coders.cpp Tests/cpp/downloads.cpp Tests/cpp/loaders.cpp Tests/cpp/values.cpp \
 	    || exit 1; done
 	$(CXX) -std=c++17 $(CPP_WARNINGS) -O1 -g -Iinclude -o $@ $(CPP_TESTS) -Lbuild/lib -limgdl -pthread \
@@ -320,14 +327,14 @@ build/examples/%: examples/event-loops/%.c include/imgdl.h $(LIBRARY) | build/.s
 # host's code runs, no end of a request is lost. It is optimised all the same: slower, it would take honest answers for
 # floods. It uses the dynamic Swift runtime, so the toolchain's own clang links the tests; ThreadSanitizer's runtime asks for
 # libdispatch.
-SWIFT_HOME = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
-SWIFT_RUNTIME = $(SWIFT_HOME)/lib/swift/linux
+SWIFT_RUNTIME = $(TOOLCHAIN)/lib/swift/linux
 SANITIZER_thread_LIBS = -ldispatch -lBlocksRuntime
 
 build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOURCES) | build/.setup-test
 	@mkdir -p $(@D)
+	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-$* --sanitize=$* -Xswiftc -g -Xswiftc -DDEBUG
-	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) $(C_PICTURES) \
+	$(TOOLCHAIN)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) $(C_PICTURES) \
 	    -Lbuild/swift-$*/release -limgdl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
 
@@ -350,13 +357,14 @@ FUZZ_LIBRARY := build/swift-fuzz/release/libFuzzTargets.so
 FUZZ_COVERAGE := edge,inline-8bit-counters,pc-table,indirect-calls,trace-cmp
 
 $(FUZZ_LIBRARY): $(LIBRARY_SOURCES) $(FUZZ_SOURCES) | build/.setup-build
+	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --product FuzzTargets --scratch-path build/swift-fuzz --sanitize=address \
 	    -Xswiftc -enable-testing -Xswiftc -g -Xswiftc -sanitize-coverage=$(FUZZ_COVERAGE) -Xcc -fsanitize=fuzzer-no-link
 	@touch $@
 
 build/fuzz/%: Tests/Fuzz/main.c $(FUZZ_LIBRARY)
 	@mkdir -p $(@D)
-	$(SWIFT_HOME)/bin/clang -fsanitize=fuzzer,address -fuse-ld=lld $(C_FLAGS) -O1 -g -DTARGET='"$*"' -o $@ $< \
+	$(TOOLCHAIN)/bin/clang -fsanitize=fuzzer,address -fuse-ld=lld $(C_FLAGS) -O1 -g -DTARGET='"$*"' -o $@ $< \
 	    -L$(dir $(FUZZ_LIBRARY)) -lFuzzTargets -L$(SWIFT_RUNTIME) \
 	    -Wl,-rpath,$(CURDIR)/$(dir $(FUZZ_LIBRARY)) -Wl,-rpath,$(SWIFT_RUNTIME)
 
@@ -373,9 +381,10 @@ build/tests/hostile: Tests/c/hostile.c include/imgdl.h $(LIBRARY)
 
 build/tests/hostile-undefined: Tests/c/hostile.c $(LIBRARY_SOURCES) | build/.setup-build
 	@mkdir -p $(@D)
+	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-undefined \
 	    -Xcc -fsanitize=undefined -Xcc -fno-sanitize-recover=undefined
-	$(SWIFT_HOME)/bin/clang -fsanitize=undefined -fuse-ld=lld $(WARNINGS) -Iinclude -O1 -g -o $@ $< \
+	$(TOOLCHAIN)/bin/clang -fsanitize=undefined -fuse-ld=lld $(WARNINGS) -Iinclude -O1 -g -o $@ $< \
 	    -Lbuild/swift-undefined/release -limgdl -L$(SWIFT_RUNTIME) \
 	    -Wl,-rpath,$(CURDIR)/build/swift-undefined/release -Wl,-rpath,$(SWIFT_RUNTIME)
 
@@ -515,6 +524,7 @@ bench-transfer: build/.setup-bench build/bench/limit build/bench/limit-fields bu
 # The library that counts what its branches do; swift build would not know that it is another one.
 build/profile/libimgdl.so.$(MAJOR): $(LIBRARY_SOURCES) | build/.setup-build build/static/libstdc++.a
 	@mkdir -p $(@D)
+	$(NEEDS_SWIFT)
 	rm -rf build/swift-profile
 	$(call build_library,build/swift-profile,-ir-profile-generate=$(CURDIR)/build/profile) \
 	    -Xlinker -u__llvm_profile_runtime \
@@ -552,6 +562,7 @@ build/bench/pixbuf: bench/clients/pixbuf.c bench/clients/client.c bench/clients/
 
 build/bench/urlsession: $(shell find bench/peers/urlsession -name '*.swift') | build/.setup-bench
 	@mkdir -p $(@D)
+	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --package-path bench/peers/urlsession --scratch-path build/swift-urlsession
 	cp build/swift-urlsession/release/urlsession $@
 
@@ -565,6 +576,7 @@ build/bench/work/origin.txt: bench/work build/bench/venv/.installed build/bin/im
 
 .PHONY: format-check
 format-check: | build/.setup-build
+	$(NEEDS_SWIFT)
 	@swift format lint --strict --recursive Sources Tests Package.swift
 
 # ---- Installing
@@ -581,7 +593,11 @@ build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs
 man: build/man/.written
 
 .PHONY: install uninstall
-install: $(LIBRARY) man build/bin/imgdl
+# Where all of it is built nothing is asked for, as root's PATH may have no Swift.
+INSTALLED := $(LIBRARY) build/man/.written build/bin/imgdl
+install: $(if $(filter-out install,$(MAKECMDGOALS)),$(INSTALLED))
+	@$(MAKE) -q -o build/.setup-build -o build/static/libstdc++.a $(INSTALLED) 2>/dev/null || \
+	    $(MAKE) --no-print-directory $(INSTALLED)
 	@packaging/install
 uninstall:
 	@packaging/install --uninstall

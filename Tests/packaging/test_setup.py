@@ -1,6 +1,7 @@
 """packaging/setup: what it installs, what it leaves alone, and what it says where it cannot. The machine's apt-get, dpkg and
 Swift are stand-ins that do as each test says, on a PATH that has nothing else."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -247,29 +248,83 @@ class MakeTests(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("name the folder of the suite, CACHING_SUITE=", done.stderr)
 
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="imgdl make ")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.copy = os.path.join(self.folder, "copy")
+        self.programs = os.path.join(self.folder, "bin")
+        os.mkdir(self.programs)
+        self.add_programs(*TOOLS, "make", "find", "id", "mkdir")
+
+    def add_programs(self, *names):
+        for name in names:
+            os.symlink(shutil.which(name), os.path.join(self.programs, name))
+
+    def copy_tree(self):
+        shutil.copytree(ROOT, self.copy, symlinks=True, ignore=lambda at, names: [
+            name for name in names if at == ROOT and name in ("build", ".build", ".git")])
+
+    def make(self, *arguments):
+        done = subprocess.run(["make", "-s", "--no-print-directory", "-C", self.copy, *arguments],
+                              env={"PATH": self.programs}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return done.returncode, [line for line in done.stdout.splitlines() if not re.match(r"make(\[\d+\])?: ", line)]
+
+    def assert_says_that_swift_is_missing(self, *arguments):
+        status, said = self.make(*arguments)
+        self.assertNotEqual(status, 0)
+        self.assertEqual(len(said), 1, said)
+        self.assertEqual(said[0], f"setup: no swift on PATH: install a Swift 6.3 toolchain ({SWIFT})")
+
     def test_every_target_says_that_swift_is_missing(self):
-        with tempfile.TemporaryDirectory() as folder:
-            programs = os.path.join(folder, "bin")
-            os.mkdir(programs)
-            for name in [*TOOLS, "make", "find", "id"]:
-                os.symlink(shutil.which(name), os.path.join(programs, name))
-            copy = os.path.join(folder, "copy")
-            shutil.copytree(ROOT, copy, symlinks=True, ignore=lambda at, names: [
-                name for name in names if at == ROOT and name in ("build", ".build", ".git")])
-            for target in ("all", "library", "programs", "run", "test", "suites", "docs", "man", "install", "wheel", "setup",
-                           "fuzz", "soak", "abi-check", "format-check", "test-tsan", "test-long", "test-machines",
-                           "test-ecosystem", "test-caching", "examples-avif", "examples-event-loops", "bench-decode"):
-                with self.subTest(target):
-                    # test-caching looks for its suite first.
-                    done = subprocess.run(["make", "-s", "--no-print-directory", "-C", copy, target, "CACHING_SUITE=."],
-                                          env={"PATH": programs}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                    self.assertNotEqual(done.returncode, 0)
-                    said = [line for line in done.stdout.splitlines() if not line.startswith("make")]
-                    self.assertIn(SWIFT, said[0])
-                    self.assertEqual(len(said), 1, done.stdout)
-            help_text = subprocess.run(["make", "-s", "-C", copy, "help"], env={"PATH": programs}, stdout=subprocess.PIPE,
-                                       check=True, text=True).stdout
-            self.assertIn("make run", help_text)
+        self.copy_tree()
+        for target in ("all", "library", "programs", "run", "test", "suites", "docs", "man", "install", "wheel", "setup",
+                       "fuzz", "soak", "abi-check", "format-check", "test-tsan", "test-long", "test-machines",
+                       "test-ecosystem", "test-caching", "examples-avif", "examples-event-loops", "bench-decode"):
+            with self.subTest(target):
+                # test-caching looks for its suite first.
+                self.assert_says_that_swift_is_missing(target, "CACHING_SUITE=.")
+        _, said = self.make("help")
+        self.assertIn("make run", "\n".join(said))
+
+    def built(self, *names):
+        """Makes these in the copy, as new as one another and newer than all sources."""
+        for name in names:
+            path = os.path.join(self.copy, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "a", encoding="utf-8"):
+                os.utime(path)
+
+    def test_swift_that_went_after_packages_were_looked_at_is_missed_in_the_same_words(self):
+        self.copy_tree()
+        self.built("build/.setup-build", "build/.setup-run", "build/.setup-test", "build/static/libstdc++.a")
+        for target in ("library", "install", "build/bin/imgdl-origin", "swift-tests", "format-check"):
+            with self.subTest(target):
+                self.assert_says_that_swift_is_missing(target)
+        self.built("build/profile.profdata")
+        self.assert_says_that_swift_is_missing("library")
+
+    def test_what_is_built_is_installed_without_swift(self):
+        self.copy_tree()
+        self.add_programs("install", "ln", "python3", "realpath", "rmdir", "sort", "chmod")
+        with open(os.path.join(ROOT, "include/imgdl.h"), encoding="utf-8") as file:
+            version = re.search(r'IMGDL_VERSION_STRING "(.*)"', file.read())[1]
+        pages = subprocess.run([os.path.join(ROOT, "packaging/man-pages"), "--list"], stdout=subprocess.PIPE, check=True,
+                               text=True).stdout.split("\n")
+        objects = [f"build/tools/imgdl/{name[:-4]}.o" for name in os.listdir(os.path.join(ROOT, "tools/imgdl"))
+                   if name.endswith(".cpp")]
+        library = f"build/lib/libimgdl.so.{version}"
+        self.built("build/profile.profdata", library, *(f"build/man/man3/{page.split()[0]}" for page in pages if page))
+        os.symlink(os.path.basename(library), os.path.join(self.copy, "build/lib/libimgdl.so"))
+        self.built(*objects)
+        self.built("build/bin/imgdl", "build/man/.written")
+        # What is installed is all that is there: nobody has looked for packages, as after a change of their list.
+        status, said = self.make("install", f"PREFIX={self.folder}/prefix")
+        self.assertEqual(status, 0, said)
+        self.assertTrue(os.path.exists(f"{self.folder}/prefix/lib/libimgdl.so.{version}"))
+        self.assertFalse(os.path.exists(os.path.join(self.copy, "build/.setup-build")))
+        # What is not up to date is no more.
+        os.utime(os.path.join(self.copy, "include/imgdl.h"), (2**31, 2**31))
+        self.assert_says_that_swift_is_missing("install", f"PREFIX={self.folder}/prefix")
 
 
 if __name__ == "__main__":
