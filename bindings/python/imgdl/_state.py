@@ -83,7 +83,7 @@ class State:
     # What is outstanding
 
     def pump_for(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pump:
-        """What runs the callbacks of downloads that are about to be made, on a loop that was checked. Raises `Error`
+        """The pump that runs the callbacks of downloads that are about to be made, on a loop that was checked. Raises `Error`
         after close and after fork."""
         _process.check(self.generation)
         if self.is_closing:
@@ -142,8 +142,10 @@ class State:
         try:
             pump.open()
             self.pumps.append(pump)
-        except BaseException:
+        except BaseException as problem:
             surely(pump.retire)
+            if isinstance(problem, RuntimeError):
+                check_loop(loop)  # another thread may have closed it since it was looked at
             raise
         return pump
 

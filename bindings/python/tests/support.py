@@ -9,6 +9,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import traceback
 import unittest
 import urllib.error
 import urllib.parse
@@ -175,6 +176,17 @@ class OriginTests(unittest.TestCase):
         self.assertEqual(imgdl.Code(caught.exception.code), code, str(caught.exception))
         self.assertEqual(caught.exception.name, f"IMGDL_ERROR_{code.name}")
         return caught.exception
+
+    def assertRaisesFrom(self, place, kind, function, *arguments):
+        """Raises, twice, what the function `place` has raised: with the traceback from there, and not also of the time before."""
+        traces = []
+        for _ in range(2):
+            try:
+                function(*arguments)
+            except kind as problem:
+                traces.append([frame.name for frame in traceback.extract_tb(problem.__traceback__)])
+        self.assertEqual([trace[-1] for trace in traces], [place] * 2)
+        self.assertEqual(traces[0], traces[1])
 
 
 class Signal:

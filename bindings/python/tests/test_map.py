@@ -213,7 +213,7 @@ class MapTests(OriginTests):
             self.assertEqual(downloader.prefetch([[url, {"size": (12, 12)}]]).wait(PATIENCE).failed, 0)
 
     def bad_requests(self):
-        """What cannot be asked for, the address of its token, the type of its failure, and what that says."""
+        """Requests that cannot be, each with the address of its token, the type of its failure, and what that says."""
         url = self.origin.picture("opaque.png")
         coder = imgdl.register_coder(types.SimpleNamespace(can_decode=lambda prefix: False, decoder=lambda options: None))
         coder.close()
@@ -252,6 +252,26 @@ class MapTests(OriginTests):
                     with self.assertRaisesRegex(kind, f"^{expected}"):
                         token.result()
                 token.cancel()
+
+    def test_a_loop_that_is_closed_as_soon_as_it_was_looked_at_fails_alone(self):
+        class ClosedNext(asyncio.SelectorEventLoop):
+            was_looked_at = False
+
+            def is_closed(self):
+                is_closed, was_looked_at, self.was_looked_at = super().is_closed(), self.was_looked_at, True
+                if not was_looked_at:
+                    self.close()
+                return is_closed
+
+        url = self.origin.picture("palette.png")
+        loops = [ClosedNext() for _ in range(3)]
+        with self.downloader() as downloader:
+            first, *refused, last = downloader.map([url, (url, {"loop": loops[0]}), (url, {"loop": loops[1]}), url])
+            self.assertEqual([token.result().width for token in (first, last)], [1200, 1200])
+            self.assertEqual(len(refused), 2)
+            for token in refused:
+                self.assertIn("loop is closed", str(self.assertCode(Code.INVALID_ARGUMENT, token.result)))
+            self.assertCode(Code.INVALID_ARGUMENT, downloader.download, url, loop=loops[2])
 
     def test_what_cannot_be_fails_alone(self):
         url = self.origin.picture("palette.png")
@@ -319,7 +339,7 @@ class MapTests(OriginTests):
                 del downloader
                 gc.collect()
                 self.assertIsNone(kept())
-                # What the caller handles meanwhile is the caller's.
+                # An exception that the caller handles meanwhile is the caller's.
                 self.assertIsNotNone(handled.__traceback__)
         self.assertIsInstance(refused.exception().__cause__, KeyError)
         self.assertEqual(len({self.depth_of(refused) for _ in range(3)}), 1)
