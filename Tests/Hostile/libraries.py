@@ -31,7 +31,7 @@ BROKEN_BODIES = (
 )
 # Broken frames behind the beginning of an answer are looked at when more comes.
 LOOKED_AT_LATER = ("h2-data-padding-too-long-alone", "h2-frame-too-large-alone")
-# What becomes of broken pictures is libjpeg's, libpng's or libwebp's to say where our own code does not refuse them first, nor
+# The ends of broken pictures are libjpeg's, libpng's or libwebp's to say where our own code does not refuse them first, nor
 # make a still picture of them. The rows have what the releases say that are named here; others may know better.
 PICTURES = {
     "libjpeg.so.62.3.0": {

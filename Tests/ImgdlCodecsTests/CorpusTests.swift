@@ -14,7 +14,7 @@ final class CorpusTests: XCTestCase {
     /// All that libjpeg warns of is stray bytes between the last row and the end: every pixel is there.
     private static let whole: Set = ["hostile/jpeg/gofuzz/d85efb1c1e0913a8c592c690"]
 
-    /// Of those formats.
+    /// Files of those formats.
     private func files(
         atLeast least: Int, where isMeant: (Corpus.Entry) -> Bool = { _ in true }
     ) throws -> [Corpus.Entry] {
@@ -166,7 +166,7 @@ final class CorpusTests: XCTestCase {
         }
     }
 
-    /// Of all frames, which are compared with the reference's.
+    /// The first of all frames, which are compared with the reference's.
     private func firstFrame(of file: Corpus.Entry) -> [UInt8]? {
         var options = decodeOptions(turned: false)
         options.decodesAllFrames = true
@@ -188,7 +188,7 @@ extension Corpus.Entry {
         expectation == "ok" && !["invalid", "-"].contains(self["frames_agree"]) && (Int(self["frames"]) ?? 1) > 1
     }
 
-    /// Of an animation that is none by our reading, and so a still: two acTL, or frames that acTL does not count.
+    /// Stills that say they are animations and are none by our reading: two acTL, or frames that acTL does not count.
     private static let stills = ["chunk_multi_actl.png", "syntax_num_frames_low.png"]
 
     /// The manifest's pixels are those of the default image, which is no frame and not shown.

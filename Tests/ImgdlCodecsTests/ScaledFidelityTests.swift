@@ -27,7 +27,7 @@ final class ScaledFidelityTests: XCTestCase {
         return try decoder.finish()
     }
 
-    /// Of colours as they are seen, times alpha, in decibels.
+    /// Likeness of colours as they are seen, times alpha, in decibels.
     private func likeness(_ a: PixelBuffer, _ b: PixelBuffer) -> Double {
         let count = a.width * a.height
         guard count == b.width * b.height else { return 0 }

@@ -92,7 +92,7 @@ final class AnimationTests: DownloaderTestCase {
             XCTAssertEqual(imgdl_decoder_feed(decoder, bytes, bytes.count / 2), 0, name)
             XCTAssertEqual(imgdl_decoder_partial(decoder, &image), 0, name)
             defer { imgdl_image_release(image) }
-            // What the file says ahead is nothing to make room by, and the first alone is decoded.
+            // The number that the file says ahead is nothing to make room by, and the first frame alone is decoded.
             XCTAssertEqual(imgdl_image_frame_count(image), 1, name)
         }
     }

@@ -173,7 +173,7 @@ final class ContentDecoderTests: XCTestCase {
         assert(allowed, [.zstd], .complete([]))
     }
 
-    /// What a stream asks for is known as soon as it is there, and layers are counted together.
+    /// Memory that a stream asks for is known as soon as the stream says so, and layers are counted together.
     func testWhatCodingsHoldIsKnown() throws {
         // A frame whose window is 8 MiB, and which goes on.
         let zstd: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 13 << 3, 0x00, 0x00, 0x10]

@@ -33,7 +33,7 @@ std::uint32_t jobs_that_fit()
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(left, UINT32_MAX));
 }
 
-// What a connection takes at most while it begins, which has been given back by now.
+// Looks for as many as a connection takes at most while it begins, which has been given back by now.
 bool is_without_descriptors()
 {
     int taken[4];

@@ -38,7 +38,7 @@ class Draft {
     std::string path_, name_; // the hidden name, while there is one
 };
 
-/// Of runs of this user's that were killed. What a run still has is locked, and left alone.
+/// Drafts of runs of this user's that were killed are removed. What a run still has is locked, and left alone.
 void remove_leftovers(int folder);
 
 /// A folder's names are on the disk when it returns. Throws std::system_error.

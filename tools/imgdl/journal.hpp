@@ -17,7 +17,7 @@
 
 #include "saved-file.hpp"
 
-/// What is saved. Another size of the same picture is another one.
+/// A picture that is saved. Another size of the same picture is another one.
 struct Wanted {
     std::string url;
     std::string kind; ///< kind_of_file() of the arguments

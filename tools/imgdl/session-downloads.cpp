@@ -215,8 +215,9 @@ void Session::end(Download &download)
     downloads_.erase(download.number);
 }
 
-// Those that have the same address. What this machine did to the first, such as a moment without descriptors, is none of
-// theirs: the next one goes for itself, and the others wait for that. Where it ended the run they are cancelled, as what runs.
+// Ends the others, which have the same address. What this machine did to the first, such as a moment without descriptors, is
+// none of theirs: the next one goes for itself, and the rest wait for that. Where it ended the run they are cancelled, as what
+// runs.
 void Session::end_with(const Download &first, const std::vector<std::uint64_t> &others)
 {
     const bool is_its_own = first.ending == Ending::failed && first.failure == ExitCode::machine;

@@ -33,7 +33,7 @@ void Session::write_line(const std::string &line)
         if (!is_output_over_)
             write_to_stream(STDOUT_FILENO, imgdl::Bytes(whole), "standard output");
     } catch (const std::system_error &error) {
-        // What a signal cut short is no line, and no other may stand behind it.
+        // A line that a signal cut short is none, and no other may stand behind it.
         is_output_over_ = is_output_over_ || error.code().value() == EPIPE || error.code().value() == EINTR;
         if (!is_output_over_ && problem_.empty())
             problem_ = error.what();

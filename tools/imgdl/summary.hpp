@@ -11,7 +11,7 @@
 
 enum class ExitCode { ok = 0, some_failed = 1, usage = 2, machine = 3, network = 4, server = 5, picture = 6 };
 
-/// What kind of failure a code is. has_body: all of the body had come.
+/// The kind of failure that a code is. has_body: all of the body had come.
 ExitCode kind_of(imgdl_status code, bool has_body = false);
 
 class Summary {

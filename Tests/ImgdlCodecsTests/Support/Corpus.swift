@@ -14,7 +14,7 @@ struct Corpus {
         var expectation: String { self["expectation"] }
     }
 
-    /// Those of which that is so. A list that is shorter than it was is a failure: what is not there would pass.
+    /// Files of which that is so. A list that is shorter than it was is a failure: what is not there would pass.
     static func files(
         atLeast least: Int, where isMeant: (Entry) -> Bool = { _ in true }, file: StaticString = #filePath,
         line: UInt = #line
@@ -26,7 +26,7 @@ struct Corpus {
         return files
     }
 
-    /// Those whose paths end so, one each.
+    /// Files whose paths end so, one each.
     static func files(named names: [String], file: StaticString = #filePath, line: UInt = #line) throws -> [Entry] {
         try names.flatMap { name in try files(atLeast: 1, where: { $0.path.hasSuffix(name) }, file: file, line: line) }
     }

@@ -34,7 +34,7 @@ func bytes(of pixels: PixelBuffer) -> [UInt8] {
 }
 
 extension ImageDecoder {
-    /// Of a body that may have been cut.
+    /// The picture of a body that may have been cut.
     func finish() throws(Failure) -> DecodedImage { try finish(.closing) }
 }
 

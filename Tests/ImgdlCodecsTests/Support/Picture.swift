@@ -49,7 +49,7 @@ struct Picture {
         ]
     }()
 
-    /// Of `everyCoding`. A name that is none of theirs is a failure.
+    /// Pictures of `everyCoding`, by name. A name that is none of theirs is a failure.
     static func codings(_ names: String...) throws -> [Picture] {
         try names.map { name in try XCTUnwrap(everyCoding.first { $0.name == name }, name) }
     }

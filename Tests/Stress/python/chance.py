@@ -26,7 +26,7 @@ _watched = float("inf"), ""
 
 
 def tell_states():
-    """What has become of what has not ended. Whoever knows takes its place."""
+    """A word on what has become of all that has not ended. Whoever knows takes its place."""
     return ""
 
 

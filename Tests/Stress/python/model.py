@@ -84,7 +84,7 @@ class _Owed:
 
 
 class Session:
-    """Of a downloader."""
+    """The model of a downloader."""
 
     # Whether it has, or had, hooks: they answer requests that name none.
     has_hooks = False

@@ -128,7 +128,7 @@ def _check_statistics(downloader):
         # What was cancelled may be in work for a moment longer, of which nobody is told.
         if is_even and not (stats.waiting or stats.running or stats.paused or stats.decoding or stats.memory):
             return
-        # What is garbage may hold a body.
+        # Garbage may hold a body.
         gc.collect()
         if not is_even or time.monotonic() > deadline:
             violation(f"statistics at the end: {stats!r}")
@@ -172,8 +172,8 @@ def _close_all():
     for downloader in _living():
         _finish(downloader)
     do(_check_shared(), "close")
-    # Of downloaders that were let go, and end what they have, or whose close a callback called or an interrupt struck. Where a
-    # loop is closed, or nobody runs it any more, close alone tells the end.
+    # Downloads of downloaders that were let go, and end what they have, or whose close a callback called or an interrupt struck.
+    # Where a loop is closed, or nobody runs it any more, close alone tells the end.
     for pending in list(process.registries()["downloads"].values()):
         let_go = pending._downloader
         _quietly(pending.cancel)

@@ -1,4 +1,4 @@
-"""What the caller gave, told apart from what it must be: each message names it."""
+"""Checks of what the caller gave against what it must be: each message names it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def pair(value: Any) -> Optional[tuple[Any, Any]]:
         iterator = iter(value)
     except TypeError:
         return None
-    # What this raises is the value's own.
+    # An error of the iterator's is the value's own.
     both = tuple(itertools.islice(iterator, 3))
     return (both[0], both[1]) if len(both) == 2 else None
 

@@ -54,7 +54,7 @@ def _is_sequence(request: Any) -> bool:
 
 
 def _address(request: Any) -> str:
-    """Of one that is refused; "" where it has none."""
+    """The address of a request that is refused; "" where it has none."""
     try:
         address = request[0] if _is_sequence(request) and len(request) else request
     except Exception as problem:
@@ -193,7 +193,7 @@ def _submit(
             pending.remove(token)
             raise
         except BaseException:
-            # What was not asked for has no end.
+            # A token that nothing was asked for has no end.
             if token._handle is None and token._outcome is None and token in pending:
                 pending.remove(token)
             raise

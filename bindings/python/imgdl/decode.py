@@ -163,7 +163,7 @@ class Decoder(_process.OfThisProcess):
         return handle
 
     def _turn(self) -> Any:
-        """What to hold during a call. Nobody but this thread could have changed the answer before it does."""
+        """The lock to hold during a call. Nobody but this thread could have changed the answer before it does."""
         if self._lock._is_owned():  # type: ignore[attr-defined, unused-ignore]
             raise error(Code.WOULD_DEADLOCK, "this thread is in a call of this decoder, which waits for it")
         return self._lock

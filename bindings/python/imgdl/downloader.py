@@ -220,8 +220,8 @@ class Downloader(_process.OfThisProcess):
     def _unasked(
         self, url: str, body: bool, loop: Optional[asyncio.AbstractEventLoop], options: dict[str, Any]
     ) -> tuple[Any, Token[Any]]:
-        """What `submit` takes. Who holds the token before the library is asked can cancel it, wherever an interrupt
-        strikes: between a call that returns a token and its assignment one would lose it."""
+        """The request and the token that `submit` takes. Who holds the token before the library is asked can cancel
+        it, wherever an interrupt strikes: between a call that returns a token and its assignment one would lose it."""
         prepared = _options.prepare(url, body, options)
         check_loop(loop)
         return self._placed(url, body, loop, prepared)

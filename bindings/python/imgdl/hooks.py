@@ -161,7 +161,7 @@ Answer = Callable[[Continuation, Any], None]
 
 
 class _NoAnswer(TypeError):
-    """What was returned is of no type that answers."""
+    """An answer of a type that is none."""
 
 
 def _with_request(next: Continuation, answer: Any) -> None:

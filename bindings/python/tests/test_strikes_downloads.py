@@ -20,12 +20,12 @@ PACKAGE = os.path.dirname(imgdl.__file__)
 
 
 def is_meant(code):
-    """What asks for a download on behalf of somebody, and not what it calls."""
+    """Whether the code asks for a download on behalf of somebody: not what it calls."""
     return code.co_filename in {module.__file__ for module in (downloader, stream, _map)}
 
 
 class NobodysDownloadTests(unittest.TestCase):
-    """What never ends by itself has ended, wherever an interrupt struck who asked for it."""
+    """A download that never ends by itself has ended, wherever an interrupt struck who asked for it."""
 
     @classmethod
     def setUpClass(cls):
@@ -113,7 +113,7 @@ class NobodysDownloadTests(unittest.TestCase):
         self.strike_on_a_loop(main)
 
     def test_a_close_that_is_struck(self):
-        """What takes no more has cancelled everything."""
+        """A downloader that takes no more has cancelled everything."""
         number, has_struck = 0, True
         while has_struck:
             own = imgdl.Downloader()

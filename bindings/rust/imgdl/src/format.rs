@@ -188,7 +188,7 @@ pub struct ImageInfo {
     pub orientation: u32,
     /// Frames in the file, once that is known.
     pub frame_count: Option<u32>,
-    /// Of a picture that is whole: whether something is seen through one of its pixels (of RGB8, and of an animation,
+    /// Whether something is seen through one of its pixels, once the picture is whole (of RGB8, and of an animation,
     /// whose frames may not all be decoded: whether it may be). Before that: whether the file may have alpha.
     pub has_alpha: bool,
     /// Whether partial images cover the whole canvas.
