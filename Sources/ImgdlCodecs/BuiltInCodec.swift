@@ -20,7 +20,7 @@ protocol FormatDecoder: ImageDecoder {
     var colours: Colours { get }
     /// Whether pixels may let something through, whatever the header says.
     var mayHaveAlpha: Bool { get }
-    /// Of a picture that `finish` gave: the mark of its end is missing or damaged.
+    /// The mark of the end of a picture that `finish` gave is missing or damaged.
     var hasIncompleteEnd: Bool { get }
     /// So many bytes are taken at a time; between two pieces decoding can be stopped.
     static var piece: Int { get }
@@ -47,7 +47,7 @@ final class SniffingDecoder: ImageDecoder {
         clock = DecodeClock(options, now: now)
     }
 
-    /// Of a picture that is whole what its pixels tell, too.
+    /// The header, with what the pixels tell, too, once the picture is whole.
     var header: ImageHeader? {
         if case .success(let image) = outcome { return image.header }
         return decoder?.header

@@ -104,7 +104,7 @@ final class JPEGDecoder: FormatDecoder {
         return image
     }
 
-    /// Of a body that is whole: complete if nothing but the mark of its end is missing.
+    /// The end of a body that is whole: complete if nothing but its mark is missing.
     private func endWithoutMarker() throws(Failure) {
         switch stage {
         case .trailer: guard codec_jpeg_is_final(session) != 0 else { return }

@@ -14,7 +14,7 @@ final class PNGDecoder: FormatDecoder {
     private var filter: PNGChunkFilter
     private var isComplete = false
     private(set) var hasIncompleteEnd = false
-    /// What is wrong behind the last row: of no account where the body is whole.
+    /// Damage behind the last row: of no account where the body is whole.
     private var damagedEnd: Failure?
 
     private(set) var header: ImageHeader?

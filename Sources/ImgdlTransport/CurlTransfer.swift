@@ -708,7 +708,7 @@ final class CurlTransfer: LingeringStream {
             goesOn = isDiscarding ? cannotDecode() : fail(error)
         }
         guard goesOn else { return false }
-        // Whoever hears it may cancel it.
+        // The transfer may be cancelled by whoever hears it.
         tellOfCodings()
         return !isEnded
     }

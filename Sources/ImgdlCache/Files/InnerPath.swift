@@ -56,7 +56,7 @@ struct InnerPath: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What lies two folders below the cache's own, as a body does, which each hit opens: the second folder needs no descriptor
+    /// A file two folders below the cache's own, as a body is, which each hit opens: the second folder needs no descriptor
     /// of its own. The first is opened by itself, since what is ahead of it may be a link. nil: it has failed, or the system
     /// does not know that call or forbids it, and the other way says why.
     private func openInOneCall(_ access: Int32) -> Int32? {

@@ -3,7 +3,7 @@ import Synchronization
 /// One decoder and how far it has read. Between steps it belongs to the engine's thread, during a step to one worker.
 final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
-    /// What the decoder needs is in use while it is there. The engine's thread alone.
+    /// The charge for what the decoder needs: that is in use while it is there. The engine's thread alone.
     var charge: MemoryCharge?
     private let clock: any Clock
     /// Bytes of the body that the decoder has had. The engine's thread alone.

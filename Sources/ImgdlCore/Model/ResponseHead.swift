@@ -61,7 +61,7 @@ package struct ResponseHead: Equatable, Sendable {
         set { section.facts.outcome = newValue }
     }
 
-    /// Of a body that was announced to come without its length, and is not coded: whoever makes the head says so.
+    /// The end of a body that was announced to come without its length, and is not coded: whoever makes the head says so.
     package var bodyEnd: BodyEnd {
         get { section.facts.bodyEnd }
         set { section.facts.bodyEnd = newValue }

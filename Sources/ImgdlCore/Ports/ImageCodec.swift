@@ -26,7 +26,7 @@ package protocol ImageDecoder: AnyObject {
     /// Bytes that what was fed needs of memory, as judged before they were allocated: grows with the frames of an animation.
     /// 0: no more than the header let expect, or not known.
     var memoryDemand: Int64 { get }
-    /// Of the colour profile that its picture keeps, besides all that.
+    /// Bytes of the colour profile that its picture keeps, besides all that.
     var profileBytes: Int64 { get }
 
     /// The picture so far; nil when nothing can be shown that the last one did not show. Costs work, so it is called

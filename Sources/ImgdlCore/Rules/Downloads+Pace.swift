@@ -102,7 +102,7 @@ extension Downloads {
         return brought(by: id) - seen >= limits.slowBytes
     }
 
-    /// Of its body, and of what must be held to undo its codings, which may be much though nothing of the body has come.
+    /// Bytes of its body, and of what must be held to undo its codings, which may be much though nothing of the body has come.
     private func brought(by id: TransferID) -> Int64 {
         transfers[id].received + transfers[id].heldBytes + transfers[id].codingBytes
     }

@@ -88,7 +88,7 @@ package enum ResponseRules {
         Failure(.bodyLimit, "the encoded body is larger (\(bytes) bytes have come), the limit is \(limit) bytes")
     }
 
-    /// What may come of an encoded body that may have so many bytes: no coding makes more of a body but by a little.
+    /// Bytes that may come of an encoded body whose limit is this: no coding makes more of a body but by a little.
     package static func encodedAllowance(_ limit: Int64) -> Int64 {
         let (sum, overflow) = limit.addingReportingOverflow(limit / 8 + 64 << 10)
         return overflow ? .max : sum

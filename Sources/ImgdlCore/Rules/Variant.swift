@@ -20,7 +20,7 @@ struct Variant {
     private(set) var partialCount = 0
     /// Bytes of memory counted for its decoder.
     var reserved: Int64 = 0
-    /// Of these, what its picture keeps besides its pixels.
+    /// Bytes of these that its picture keeps besides its pixels.
     var reservedBeside: Int64 = 0
     /// Its decoder is not opened for want of memory, or of bytes that tell the size.
     var isHeldBack = false
