@@ -211,7 +211,7 @@ enum {
     IMGDL_ERROR_PROTOCOL = 2205,           /* the server's answer is not HTTP, or breaks its rules                  */
     IMGDL_ERROR_TRUNCATED = 2206,          /* the body or the picture ends too early                                */
     IMGDL_ERROR_CONNECT_TIMEOUT = 2207,
-    IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte for too long                                                  */
+    IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte of the answer for too long                                    */
     IMGDL_ERROR_TOTAL_TIMEOUT = 2209,      /* the request's own total_timeout_ms                                    */
     IMGDL_ERROR_PROXY_FAILED = 2210,
     IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop in which no cookie was set         */

@@ -123,7 +123,7 @@ extension ErrorCode {
         case .protocolError: "the server's answer is not HTTP"
         case .truncated: "the body or the picture ends too early"
         case .connectTimeout: "no connection in time"
-        case .idleTimeout: "the server sent nothing for too long"
+        case .idleTimeout: "the server sent nothing of the answer for too long"
         case .totalTimeout: "not complete within the request's own time"
         case .proxyFailed: "the proxy refused or could not be reached"
         case .tooManyRedirects: "too many redirects, or a redirect loop"

@@ -57,7 +57,7 @@ WORDS = {
     "HEADER_LIMIT": (
         r"(header|trailers|interim responses|the proxy's answer to CONNECT)\b.* went over a limit: .*"
         r"(more than \d+ (bytes|fields|responses|KiB)|more frames of HTTP/2 than nghttp2 takes)"),
-    "IDLE_TIMEOUT": r"the server sent nothing for %(idle_timeout_ms)s ms",
+    "IDLE_TIMEOUT": r"the server sent nothing of the answer for %(idle_timeout_ms)s ms",
     "INVALID_STATUS": r"the server answered %(status)s\b",
     "MEMORY_LIMIT": r"\d+ bytes of memory, more than the limit of \d+",
     "METADATA_LIMIT": r"\d+ bytes of EXIF and profile, more than the limit of \d+",

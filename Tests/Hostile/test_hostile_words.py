@@ -39,8 +39,8 @@ class Words(unittest.TestCase):
                 ("PROTOCOL", "the response's header cannot be read: Header without colon", True),
                 ("PROTOCOL", "the response's header cannot be read: Weird server reply", False),
                 ("CONNECT_FAILED", "Failed to connect to a port 1 after 0 ms: Couldn't connect to server", True),
-                ("IDLE_TIMEOUT", "the server sent nothing for 2000 ms", True),
-                ("IDLE_TIMEOUT", "the server sent nothing", False)):
+                ("IDLE_TIMEOUT", "the server sent nothing of the answer for 2000 ms", True),
+                ("IDLE_TIMEOUT", "the server sent nothing of the answer", False)):
             self.assertEqual(not self.lacks(code, cause, status=404), holds, f"{code} {cause}")
 
     def test_words_of_a_row_are_not_those_of_its_url(self):

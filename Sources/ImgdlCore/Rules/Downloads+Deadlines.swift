@@ -150,7 +150,7 @@ extension Downloads {
                 downloads.subscribers[subscriber].doom =
                     isConnecting
                     ? Self.noConnection(within: timeout, nameLookedUp)
-                    : Failure(.idleTimeout, "the server sent nothing for \(timeout) ms")
+                    : Failure(.idleTimeout, "the server sent nothing of the answer for \(timeout) ms")
             } else {
                 next = min(next ?? deadline, deadline)
                 connectTimeout = min(connectTimeout, ownConnectTimeout)
@@ -160,7 +160,7 @@ extension Downloads {
         guard let next else {
             let failure = firstSubscriber(of: id).flatMap { subscribers[$0].doom }
             actions.append(.stop(id))
-            failed(id, failure ?? Failure(.idleTimeout, "the server sent nothing"), now)
+            failed(id, failure ?? Failure(.idleTimeout, "the server sent nothing of the answer"), now)
             return nil
         }
         forEachSubscriber(id) { downloads, subscriber in

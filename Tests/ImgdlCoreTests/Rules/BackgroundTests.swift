@@ -204,7 +204,7 @@ final class BackgroundTests: XCTestCase {
         play.pass(299)
         play.expect([])
         play.pass(1)
-        let failure = Failure(.idleTimeout, "the server sent nothing for 1000 ms")
+        let failure = Failure(.idleTimeout, "the server sent nothing of the answer for 1000 ms")
         play.expect([.stop(plain.transfer), .end(plain.subscriber, .failure(failure)), .forget(plain.transfer)])
     }
 

@@ -68,7 +68,8 @@ final class TimeoutTests: XCTestCase {
         play.expect([])
         play.pass(300)
         play.expect([
-            .stop(a.transfer), .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing for 300 ms")),
+            .stop(a.transfer),
+            .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms")),
             .forget(a.transfer),
         ])
     }
@@ -87,7 +88,8 @@ final class TimeoutTests: XCTestCase {
         play.expect([])
         play.pass(300)
         play.expect([
-            .stop(a.transfer), .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing for 300 ms", 200)),
+            .stop(a.transfer),
+            .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms", 200)),
             .forget(a.transfer),
         ])
     }
@@ -121,7 +123,8 @@ final class TimeoutTests: XCTestCase {
         play.expect([])
         play.pass(1)
         play.expect([
-            .stop(a.transfer), .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing for 300 ms", 200)),
+            .stop(a.transfer),
+            .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms", 200)),
             .forget(a.transfer),
         ])
     }
@@ -142,7 +145,8 @@ final class TimeoutTests: XCTestCase {
         play.expect([])
         play.pass(1)
         play.expect([
-            .stop(a.transfer), .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing for 300 ms", 200)),
+            .stop(a.transfer),
+            .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms", 200)),
             .forget(a.transfer),
         ])
     }
@@ -155,7 +159,7 @@ final class TimeoutTests: XCTestCase {
         play.pass(300)
         play.expect([.stop(a.transfer), .decode(a.transfer, variant: 0, .salvage)])
         play.stepped(a.transfer, .failed(.bad))
-        let idle = Failure(.idleTimeout, "the server sent nothing for 300 ms", status: 200)
+        let idle = Failure(.idleTimeout, "the server sent nothing of the answer for 300 ms", status: 200)
         play.expect([.end(a.subscriber, .failure(idle, salvaged: 0)), .forget(a.transfer)])
     }
 

@@ -68,7 +68,7 @@ final class TurnDelayTests: XCTestCase {
 
     // MARK: What follows
 
-    private let idle = Failure(.idleTimeout, "the server sent nothing for 1000 ms")
+    private let idle = Failure(.idleTimeout, "the server sent nothing of the answer for 1000 ms")
 
     /// As the engine does: a turn of that length, then the next one.
     private func lateTurn(_ play: inout Play, _ milliseconds: Int64, arriving: (inout Play) -> Void = { _ in }) {

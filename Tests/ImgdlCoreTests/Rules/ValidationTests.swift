@@ -131,7 +131,7 @@ final class ValidationTests: XCTestCase {
             play.skip()
             func late(_ milliseconds: Int) -> Outcome {
                 isConnected
-                    ? .failure(Failure(.idleTimeout, "the server sent nothing for \(milliseconds) ms"))
+                    ? .failure(Failure(.idleTimeout, "the server sent nothing of the answer for \(milliseconds) ms"))
                     : .failure(Failure(.connectTimeout, "no connection within \(milliseconds) ms"))
             }
             play.pass(50)
