@@ -87,6 +87,37 @@ final class DecodeOrderTests: XCTestCase {
         try downloader.waitUntilIdle(milliseconds: 30_000)
         XCTAssertEqual(codec.steps, ["a feeds", "b finishes"])
     }
+
+    /// To have the pixels of a broken picture may be as much work as to decode it: it is done for who asked for them.
+    func testABrokenPictureIsSalvagedForWhoAskedForIt() throws {
+        codec.open()
+        var salvaging = SubscriberOptions()
+        salvaging.salvages = true
+        for (index, options) in [SubscriberOptions(), salvaging].enumerated() {
+            try downloader.download("\(index)", options)
+            network.wait { $0.startedCount == index + 1 }
+            network.receive(index, byte: UInt8(ascii: "a") + UInt8(index), count: 1)
+            network.finish(index)
+            try downloader.waitUntilIdle(milliseconds: 30_000)
+        }
+        XCTAssertEqual(codec.steps, ["a finishes", "b finishes", "b salvages"])
+    }
+
+    /// Also where he came while it was decoded for another.
+    func testABrokenPictureIsSalvagedForWhoJoinsWhileItIsDecoded() throws {
+        try downloader.download("a", SubscriberOptions())
+        network.wait { $0.startedCount == 1 }
+        network.receive(0, byte: UInt8(ascii: "a"), count: 1)
+        network.finish(0)
+        codec.wait(for: 1)
+        var salvaging = SubscriberOptions()
+        salvaging.salvages = true
+        try downloader.download("a", salvaging)
+        network.passEngine()
+        codec.open()
+        try downloader.waitUntilIdle(milliseconds: 30_000)
+        XCTAssertEqual(codec.steps, ["a finishes", "a salvages"])
+    }
 }
 
 /// Its decoders are named after the first byte, and stop at their first piece and at the end until they may pass.
@@ -127,6 +158,8 @@ private final class HoldingCodec: ImageCodec, @unchecked Sendable {
         XCTAssertTrue(isInTime, "\(steps)", file: file, line: line)
     }
 
+    fileprivate func tell(_ step: String) { lock.withLock { told.append(step) } }
+
     fileprivate func hold(_ step: String) {
         lock.withLock {
             told.append(step)
@@ -157,7 +190,11 @@ private final class HeldDecoder: ImageDecoder {
 
     var header: ImageHeader? { nil }
     func partialImage() -> DecodedImage? { nil }
-    func salvagedImage() -> DecodedImage? { nil }
+
+    func salvagedImage() -> DecodedImage? {
+        codec.tell("\(name ?? "?") salvages")
+        return nil
+    }
 }
 
 /// Says of its transfers what the test has it say.

@@ -51,7 +51,6 @@ final class DecodeSession: @unchecked Sendable {
             }
         } catch {
             report.verdict = .failed(error)
-            if !isAbandoned.load(ordering: .relaxed) { report.image = decoder.salvagedImage() }
         }
         report.header = decoder.header
         report.memoryDemand = decoder.memoryDemand
@@ -59,9 +58,20 @@ final class DecodeSession: @unchecked Sendable {
         report.duration = clock.now().nanoseconds - start.nanoseconds
         return report
     }
+
+    /// On a worker, once a step has failed: it again with the pixels that could be had. That may be as much work as the step.
+    func salvage(_ failed: DecodeReport) -> DecodeReport {
+        var report = failed
+        report.isSalvaged = true
+        let start = clock.now()
+        if !isAbandoned.load(ordering: .relaxed) { report.image = decoder.salvagedImage() }
+        report.duration += clock.now().nanoseconds - start.nanoseconds
+        return report
+    }
 }
 
-/// What a step brought: a partial image with `fed`, the picture with `finished`, salvaged pixels with `failed`.
+/// What a step brought: a partial image with `fed`, the picture with `finished`, salvaged pixels with `failed` where
+/// somebody asked for them.
 struct DecodeReport: Sendable {
     let transfer: TransferID
     let variant: Int
@@ -69,6 +79,8 @@ struct DecodeReport: Sendable {
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?
+    /// It has failed, and the pixels that could be had were looked for.
+    var isSalvaged = false
     /// As the decoder says them.
     var memoryDemand: Int64 = 0
     var profileBytes: Int64 = 0

@@ -38,6 +38,7 @@ extension Engine {
         guard let transfer = transfer(report.transfer), downloads.contains(report.transfer),
             report.attempt == transfer.attempt
         else { return }
+        if salvage(report, transfer) { return }
         measureDecode(report)
         if let header = report.header { transfer.variants[report.variant].header = header }
         if let image = report.image { transfer.variants[report.variant].image = image }
@@ -53,6 +54,20 @@ extension Engine {
             report.transfer, variant: report.variant, report.verdict, hasHeader: report.header != nil,
             hasPartial: report.verdict == .fed && report.image != nil, demand: report.memoryDemand,
             beside: report.profileBytes, now)
+    }
+
+    /// A picture has failed of which somebody takes what pixels there are: a worker looks for them. False where nobody
+    /// does, or where it has been done.
+    private func salvage(_ report: DecodeReport, _ transfer: ActiveTransfer) -> Bool {
+        guard case .failed = report.verdict, !report.isSalvaged,
+            let session = transfer.variants[report.variant].session,
+            downloads.salvages(report.transfer, variant: report.variant)
+        else { return false }
+        let isTaken = workers.submit(downloads.priority(report.transfer), goesOn: true) { [mailbox] in
+            mailbox.post(.decodeStepped(session.salvage(report)))
+        }
+        if isTaken { stepsInWork += 1 }
+        return isTaken
     }
 
     /// It was decoded before, for a response that is stored.

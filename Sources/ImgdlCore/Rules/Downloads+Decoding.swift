@@ -98,6 +98,15 @@ extension Downloads {
         }
     }
 
+    /// Whether anybody takes what pixels there are of a picture that failed.
+    package func salvages(_ id: TransferID, variant: Int) -> Bool {
+        var isAsked = false
+        forEachSubscriber(of: id) {
+            if subscribers[$0].variant == variant, subscribers[$0].options.salvages { isAsked = true }
+        }
+        return isAsked
+    }
+
     private mutating func forEachSubscriber(
         of variant: Int, _ id: TransferID, _ body: (inout Downloads, SubscriberID) -> Void
     ) {
