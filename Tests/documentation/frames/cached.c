@@ -5,7 +5,6 @@
 
 int main(void)
 {
-    imgdl_downloader *downloader = NULL;
     EXAMPLE
     assert(status == IMGDL_OK);
     assert(downloader);

@@ -6,8 +6,6 @@
 int main(void)
 {
     const char *url = "http://[::1]/";
-    imgdl_downloader *downloader = NULL;
-    imgdl_token *token = NULL;
     imgdl_result result;
     EXAMPLE
     assert(status == IMGDL_OK);
