@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional, Union
 
@@ -38,6 +39,21 @@ def real(value: Any, what: str) -> float:
         return float(given)
     except OverflowError:
         return math.inf if given > 0 else -math.inf
+
+
+def is_boolean(value: Any) -> bool:
+    """numpy's are no bool of Python's."""
+    if isinstance(value, bool):
+        return True
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.bool_)
+
+
+def boolean(value: bool, what: str, hint: str = "") -> bool:
+    """Nothing else that counts as true: of a settings' file, that would be "no" as well."""
+    if not is_boolean(value):
+        raise TypeError(f"{what} must be True or False, not {type(value).__name__}{hint}")
+    return bool(value)
 
 
 def string(value: str, what: str) -> str:

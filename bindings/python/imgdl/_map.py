@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _options
 from ._callbacks import is_interrupt
+from ._checks import boolean
 from ._state import check_loop
 from ._waiting import surely
 from .errors import Error, InvalidArgument
@@ -176,7 +177,7 @@ def _submit(
     try:
         url, own = address_and_options(request, index)
         own = {**options, **own}
-        body, loop = bool(own.pop("body", False)), own.pop("loop", None)
+        body, loop = boolean(own.pop("body", False), "body"), own.pop("loop", None)
         check_loop(loop)
         prepared = _options.prepare(url, body, own)
     except Exception as problem:

@@ -11,7 +11,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native
-from ._checks import buffer, choice, integer, number, pair, real, several, string
+from ._checks import (
+    boolean,
+    buffer,
+    choice,
+    integer,
+    is_boolean,
+    number,
+    pair,
+    real,
+    several,
+    string,
+)
 from .errors import Code, error
 from .image import FORMATS, PIXEL_FORMATS
 from .retry import Retry
@@ -149,6 +160,15 @@ def signed(value: int, what: str) -> int:
     if not -(1 << 31) <= number < 1 << 31:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between -2**31 and 2**31 - 1")
     return number
+
+
+def _flags(*options: tuple[bool, str, int]) -> int:
+    """The flags of those options that are True: each with its name, and its flag."""
+    flags = 0
+    for value, what, flag in options:
+        if boolean(value, what):
+            flags |= flag
+    return flags
 
 
 def header_fields(headers: Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]]) -> tuple[Any, int]:
@@ -294,17 +314,14 @@ def decode_options(
     _native.imgdl_decode_options_init(options, ctypes.sizeof(options))
     if pixel_format is not None:
         options.pixel_format = choice(pixel_format, _PIXEL_FORMATS, "pixel_format")
-    flags = 0
-    if ignore_orientation:
-        flags |= _native.IMGDL_DECODE_IGNORE_ORIENTATION
-    if salvage:
-        flags |= _native.IMGDL_DECODE_SALVAGE
-    if all_frames:
-        flags |= _native.IMGDL_DECODE_ALL_FRAMES
-    if require_animation:
-        flags |= _native.IMGDL_DECODE_REQUIRE_ANIMATION
-    if stretch:
-        flags |= _native.IMGDL_DECODE_STRETCH
+    flags = _flags(
+        (ignore_orientation, "ignore_orientation", _native.IMGDL_DECODE_IGNORE_ORIENTATION),
+        (salvage, "salvage", _native.IMGDL_DECODE_SALVAGE),
+        (all_frames, "all_frames", _native.IMGDL_DECODE_ALL_FRAMES),
+        (require_animation, "require_animation", _native.IMGDL_DECODE_REQUIRE_ANIMATION),
+        (stretch, "stretch", _native.IMGDL_DECODE_STRETCH),
+        (thumbnail_first, "thumbnail_first", _native.IMGDL_DECODE_THUMBNAIL_FIRST),
+    )
     options.max_pixels = unsigned(max_pixels, "max_pixels", 64)
     if size is not None:
         try:
@@ -315,10 +332,10 @@ def decode_options(
         options.target_height = unsigned(height, "the height of size")
     if stretch and not (options.target_width and options.target_height):
         raise error(Code.INVALID_ARGUMENT, "stretch needs a size of both width and height")
-    if scale_down is not False:
+    if not is_boolean(scale_down):
+        options.max_output_bytes = unsigned(integer(scale_down, "scale_down"), "scale_down", 64)
+    if scale_down:
         flags |= _native.IMGDL_DECODE_SCALE_DOWN
-        if scale_down is not True:
-            options.max_output_bytes = unsigned(scale_down, "scale_down", 64)
     options.max_frames = unsigned(max_frames, "max_frames")
     if format_hint is not None:
         options.format_hint = choice(format_hint, _FORMATS, "format_hint")
@@ -336,8 +353,6 @@ def decode_options(
     options.max_metadata_bytes = unsigned(max_metadata_bytes, "max_metadata_bytes", 64)
     options.max_memory_bytes = unsigned(max_memory_bytes, "max_memory_bytes", 64)
     options.max_decode_ms = unsigned(max_decode_ms, "max_decode_ms")
-    if thumbnail_first:
-        flags |= _native.IMGDL_DECODE_THUMBNAIL_FIRST
     options.good_enough_scan = unsigned(good_enough_scan, "good_enough_scan")
     options.flags = flags
     return options
@@ -437,20 +452,14 @@ def config(
     config.idle_timeout_ms = milliseconds(idle_timeout, "idle_timeout")
     config.max_redirects = unsigned(max_redirects, "max_redirects", most=100)
     config.user_agent = optional_text(user_agent, "user_agent", Code.INVALID_HEADER)
-    flags = 0
-    if deny_private_addresses:
-        flags |= _native.IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES
-    if allow_file_urls:
-        flags |= _native.IMGDL_CONFIG_ALLOW_FILE_URLS
-    if allow_data_urls:
-        flags |= _native.IMGDL_CONFIG_ALLOW_DATA_URLS
-    if finish_nearly_done:
-        flags |= _native.IMGDL_CONFIG_FINISH_NEARLY_DONE
-    if basic_over_http:
-        flags |= _native.IMGDL_CONFIG_BASIC_OVER_HTTP
-    if require_tls_1_3:
-        flags |= _native.IMGDL_CONFIG_REQUIRE_TLS_1_3
-    config.flags = flags
+    config.flags = _flags(
+        (deny_private_addresses, "deny_private_addresses", _native.IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES),
+        (allow_file_urls, "allow_file_urls", _native.IMGDL_CONFIG_ALLOW_FILE_URLS),
+        (allow_data_urls, "allow_data_urls", _native.IMGDL_CONFIG_ALLOW_DATA_URLS),
+        (finish_nearly_done, "finish_nearly_done", _native.IMGDL_CONFIG_FINISH_NEARLY_DONE),
+        (basic_over_http, "basic_over_http", _native.IMGDL_CONFIG_BASIC_OVER_HTTP),
+        (require_tls_1_3, "require_tls_1_3", _native.IMGDL_CONFIG_REQUIRE_TLS_1_3),
+    )
     config.max_per_host = concurrency(max_per_host, "max_per_host")
     config.memory_budget = unsigned(memory_budget, "memory_budget", 64)
     config.proxy = optional_text(proxy, "proxy", Code.INVALID_URL)
@@ -493,7 +502,9 @@ _SECRETS = frozenset(("user", "password", "client_key_password"))
 def request(url: str, body: bool, options: dict[str, Any]) -> Any:
     """The struct; it keeps alive what it points to, until the call that reads it. `options`: those of `_template`."""
     address = text(url, "the URL", Code.INVALID_URL)
-    key = _key(bool(body), options)
+    # A template of True must not be found for "no".
+    body = boolean(body, "body")
+    key = _key(body, options)
     template = None if key is None else _templates.get(key)
     if template is None:
         template = _template(body=body, **options)
@@ -570,33 +581,27 @@ def _template(
     _native.imgdl_request_init(request, ctypes.sizeof(request))
     request.priority = choice(priority, _PRIORITIES, "priority")
 
-    if decode is None:
-        decode = not body
+    decode = not body if decode is None else boolean(decode, "decode")
     if not body and not decode:
         raise error(Code.INVALID_ARGUMENT, "neither the body nor the picture is asked for")
-    flags = _native.IMGDL_REQUEST_BODY if body else 0
-    if body and decode:
-        flags |= _native.IMGDL_REQUEST_DECODE
-    if not follow_redirects:
+    flags = _flags(
+        (allow_downgrade, "allow_downgrade", _native.IMGDL_REQUEST_ALLOW_DOWNGRADE),
+        (any_status, "any_status", _native.IMGDL_REQUEST_ANY_STATUS),
+        (allow_invalid_certificates, "allow_invalid_certificates", _native.IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES),
+        (continue_in_background, "continue_in_background", _native.IMGDL_REQUEST_CONTINUE_IN_BACKGROUND),
+        (retry_failed, "retry_failed", _native.IMGDL_REQUEST_RETRY_FAILED),
+        (full_urls, "full_urls", _native.IMGDL_REQUEST_FULL_URLS),
+        (ignore_cached, "ignore_cached", _native.IMGDL_REQUEST_IGNORE_CACHED),
+        (basic_over_http, "basic_over_http", _native.IMGDL_REQUEST_BASIC_OVER_HTTP),
+    )
+    if body:
+        flags |= _native.IMGDL_REQUEST_BODY
+        if decode:
+            flags |= _native.IMGDL_REQUEST_DECODE
+    if not boolean(follow_redirects, "follow_redirects"):
         flags |= _native.IMGDL_REQUEST_NO_REDIRECTS
-    if allow_downgrade:
-        flags |= _native.IMGDL_REQUEST_ALLOW_DOWNGRADE
-    if any_status:
-        flags |= _native.IMGDL_REQUEST_ANY_STATUS
-    if cookies:
+    if boolean(cookies, "cookies", '; cookies of yours go into headers={"Cookie": …}'):
         flags |= _native.IMGDL_REQUEST_COOKIES
-    if allow_invalid_certificates:
-        flags |= _native.IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES
-    if continue_in_background:
-        flags |= _native.IMGDL_REQUEST_CONTINUE_IN_BACKGROUND
-    if retry_failed:
-        flags |= _native.IMGDL_REQUEST_RETRY_FAILED
-    if full_urls:
-        flags |= _native.IMGDL_REQUEST_FULL_URLS
-    if ignore_cached:
-        flags |= _native.IMGDL_REQUEST_IGNORE_CACHED
-    if basic_over_http:
-        flags |= _native.IMGDL_REQUEST_BASIC_OVER_HTTP
     request.flags = flags
     request.event_mask = _native.IMGDL_EVENT_TERMINAL
     if body or any_status:

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
 from . import _callbacks, _native, _options, _process
+from ._checks import boolean
 from ._pending import Pending
 from ._pump import Pump
 from ._reference import BatchReference
@@ -94,8 +95,9 @@ class Batch(Pending):
 
     @paused.setter
     def paused(self, value: bool) -> None:
-        self._call(_native.imgdl_batch_set_paused, bool(value))
-        self._is_paused = bool(value)
+        is_paused = boolean(value, "paused")
+        self._call(_native.imgdl_batch_set_paused, is_paused)
+        self._is_paused = is_paused
 
     def pause(self) -> None:
         """Begins no further request: `paused` = True."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Union, overload
 
 from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
+from ._checks import boolean
 from ._observing import Observer, observe, observers, unobserve
 from ._state import State, check_loop
 from ._waiting import surely
@@ -272,7 +273,7 @@ class Downloader(_process.OfThisProcess):
         kept: list[Optional[tuple[str, dict[int, Callable[..., Any]], bool]]] = []
         for index, each in enumerate(requests):
             url, options = _map.address_and_options(each, index)
-            body = bool(options.pop("body", False))
+            body = boolean(options.pop("body", False), "body")
             try:
                 request, callbacks = _options.prepare(url, body, options)
             except Error as problem:
@@ -281,6 +282,7 @@ class Downloader(_process.OfThisProcess):
             prepared.append(request)
             kept.append((url, callbacks, body) if callbacks or on_done is not None else None)
         width = _options.unsigned(max_concurrent, "max_concurrent")
+        keeps_priority = boolean(keeps_priority, "keeps_priority")
         check_loop(loop)
 
         pump = self._state.pump_for(loop)
@@ -419,6 +421,7 @@ class Downloader(_process.OfThisProcess):
         # Options that nothing can be done with are no business of a single request.
         _options.prepare("http://localhost/", body, options)
         given = _options.unsigned(buffersize, "buffersize")
+        ordered, progress = boolean(ordered, "ordered"), boolean(progress, "progress")
         return self, requests, dict(options, body=body), ordered, given or 2 * self.max_concurrent, progress
 
     def stream(self, url: str, **options: Unpack[Options]) -> Stream:
@@ -518,7 +521,7 @@ class Downloader(_process.OfThisProcess):
 
     @suspended.setter
     def suspended(self, value: bool) -> None:
-        check(_native.imgdl_downloader_set_suspended(self._state.open(), bool(value)))
+        check(_native.imgdl_downloader_set_suspended(self._state.open(), boolean(value, "suspended")))
 
     def enter_background(self, grace: Optional[float] = None) -> None:
         """From now on only downloads with `continue_in_background` start and run; the others pause. Those that still
@@ -540,7 +543,7 @@ class Downloader(_process.OfThisProcess):
     def invalidate(self, *, cancel: bool = False) -> None:
         """Takes no more requests (INVALID_OPERATION) until `reconfigure`. `cancel`: cancels what there is; otherwise
         what runs runs to its end, and what waits ends with INVALID_OPERATION."""
-        check(_native.imgdl_downloader_invalidate(self._state.open(), bool(cancel)))
+        check(_native.imgdl_downloader_invalidate(self._state.open(), boolean(cancel, "cancel")))
 
     def reconfigure(self, **config: Unpack[Config]) -> None:
         """A new session: cancels what there is, closes its connections, forgets its cookies in memory, and goes on with
