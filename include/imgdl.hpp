@@ -1933,7 +1933,7 @@ class Downloader {
     }
 
     /// function(const imgdl::Event &) is told the events of request.event_mask, in order, on request.executor; always
-    /// TERMINAL.
+    /// TERMINAL, which has the image and the body: what get() of the token gives has neither.
     template <typename Function>
     [[nodiscard]] Token download(const Request &request, Function &&function)
     {

@@ -234,7 +234,8 @@ impl Request {
     /// overlap, and come in order; they may begin before `download` returns. After the last call the closure is
     /// dropped, and so it is when `download` returns an error: exactly once.
     ///
-    /// Without a callback the result waits in the token.
+    /// Without a callback the result waits in the token. With one the image, the body and the response are in the events:
+    /// [`Token::wait`](crate::Token::wait) then tells how it ended, and has none of them.
     ///
     /// It runs on another thread, and so what it captures has to be `Send`:
     ///
