@@ -1,7 +1,8 @@
-/* imgdl-fetch --urls FILE --concurrency N --decode 0|1 [--cacert F]
+/* imgdl-fetch --urls FILE [--concurrency N] [--decode 0|1] [--cacert FILE]
  *
- * Downloads every URL of a file (one a line) and keeps nothing. Prints one line of JSON when all have ended. The file is
- * read as it is needed and only a window of requests is handed over at a time, so memory does not grow with the file. */
+ * Downloads every URL of a file (one a line) and keeps nothing, 6 at a time and decoded unless told otherwise. Prints one
+ * line of JSON when all have ended, and ends with 0 when all came, with 1 when any failed. The file is read as it is needed
+ * and only a window of requests is handed over at a time, so memory does not grow with the file. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static void on_end(const imgdl_event *event, void *user_data)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: imgdl-fetch --urls FILE --concurrency N --decode 0|1 [--cacert FILE]\n");
+    fprintf(stderr, "usage: imgdl-fetch --urls FILE [--concurrency N] [--decode 0|1] [--cacert FILE]\n");
     return 2;
 }
 
@@ -135,5 +136,5 @@ int main(int argc, char **argv)
 
     printf("{\"images\":%llu,\"bytes\":%llu,\"pixels\":%llu,\"errors\":%llu}\n", run.images, run.bytes, run.pixels,
            run.errors);
-    return 0;
+    return run.errors > 0;
 }
