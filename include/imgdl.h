@@ -455,12 +455,12 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
 
 /* How a picture comes smaller. Each pixel is the average of the area it covers; invisible pixels lend it no colour. The box
  * is one for the turned picture, and never makes it larger: 5250 x 3450 in 400 x 300 gives 400 x 263, the side that follows
- * rounded up. IMGDL_DECODE_STRETCH needs both sides of the box. IMGDL_DECODE_SCALE_DOWN keeps what fits, makes the rest as
- * large as fits, at least 1 x 1, and goes before the box. Header, partial images and the picture have the size that is
- * decoded; max_pixels is about the size in the file. The file's full size is held only of PNG in Adam7 (it comes in seven
- * passes), lossless WebP, animations, and lossy WebP with alpha, with an odd side that is not made ten times smaller, or with
- * one that keeps more than three fifths of its length; of a progressive JPEG its coefficients are. A PNG whose EXIF stands
- * behind its pixels may come smaller than the box would allow. */
+ * rounded up. IMGDL_DECODE_STRETCH needs both sides of the box, and is ignored with one or none. IMGDL_DECODE_SCALE_DOWN
+ * keeps what fits, makes the rest as large as fits, at least 1 x 1, and goes before the box. Header, partial images and the
+ * picture have the size that is decoded; max_pixels is about the size in the file. The file's full size is held only of PNG
+ * in Adam7 (it comes in seven passes), lossless WebP, animations, and lossy WebP with alpha, with an odd side that is not
+ * made ten times smaller, or with one that keeps more than three fifths of its length; of a progressive JPEG its
+ * coefficients are. A PNG whose EXIF stands behind its pixels may come smaller than the box would allow. */
 
 typedef struct imgdl_decode_options {
     uint32_t struct_size;
@@ -511,7 +511,8 @@ typedef struct imgdl_image_info {
     uint32_t frame_count; /* 0 while unknown */
     int32_t has_alpha; /* of a picture that is whole: something is seen through a pixel of it (of RGB8, and of an */
                        /* animation, whose frames may not all be decoded: may be); before: the file may have alpha */
-    int32_t is_progressive; /* partial images cover the whole canvas */
+    int32_t is_progressive; /* once the first pass has come whole, partial images cover the whole canvas; until then */
+                            /* imgdl_image_ready says which rows */
 } imgdl_image_info;         /* end of 1.0 */
 
 /** Fills *info with zeros and its size. Since 1.0. */
@@ -653,7 +654,8 @@ typedef struct imgdl_response {
     uint32_t redirect_count;     /* how many redirects led here                                                     */
     int64_t content_length;      /* -1 when the server did not tell                                                 */
     const char *url;             /* the URL that answered, without user, password and fragment, and, unless the     */
-                                 /* request has IMGDL_REQUEST_FULL_URLS, with dots for the values in its query      */
+                                 /* request has IMGDL_REQUEST_FULL_URLS, with dots for the values in its query; to  */
+                                 /* hooks (a challenge, a redirect, a response) it and hops come with the values    */
     const imgdl_header *headers; /* as received, repeated ones too                                                  */
     size_t header_count;
     /* since 1.1 */
@@ -893,8 +895,10 @@ typedef struct imgdl_hooks_table {
     void (*transform_body)(imgdl_data *body, imgdl_continuation *next, void *user_data);
     /* Before a redirect is followed that the rules allow. Answer: unchanged, with_request (its url alone), refused. */
     void (*redirect)(const imgdl_response *response, const char *url, imgdl_continuation *next, void *user_data);
-    /* When a server answers 401 and nobody gave credentials, or they were wrong: once for each transfer. Answer:
-     * with_credentials, unchanged (the 401 is the answer), refused. */
+    /* When a server answers 401 and nobody gave credentials, or they were wrong: once for each transfer, also where those of
+     * the answer are wrong: the next 401 is the answer then. Over http they are sent to a server that asks for Digest; one
+     * that asks for Basic gets them with IMGDL_REQUEST_BASIC_OVER_HTTP or IMGDL_CONFIG_BASIC_OVER_HTTP alone, else its 401 is
+     * the answer. Answer: with_credentials, unchanged (the 401 is the answer), refused. */
     void (*authenticate)(const imgdl_response *challenge, imgdl_continuation *next, void *user_data);
     void *user_data;
     void (*destructor)(void *user_data); /* nothing will be called any more */
