@@ -42,15 +42,12 @@ def real(value: Any, what: str) -> float:
 
 
 def is_boolean(value: Any) -> bool:
-    """numpy's are no bool of Python's."""
-    if isinstance(value, bool):
-        return True
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, numpy.bool_)
+    """Also of numpy, whose own type is no bool. Where it is not imported, nobody has one."""
+    return isinstance(value, (bool, getattr(sys.modules.get("numpy"), "bool_", bool)))
 
 
 def boolean(value: bool, what: str, hint: str = "") -> bool:
-    """Nothing else that counts as true: of a settings' file, that would be "no" as well."""
+    """Nothing else that Python takes for true or false: the "no" of a settings' file is true."""
     if not is_boolean(value):
         raise TypeError(f"{what} must be True or False, not {type(value).__name__}{hint}")
     return bool(value)
