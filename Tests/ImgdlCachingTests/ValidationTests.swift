@@ -543,6 +543,24 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(network.count, 4)
     }
 
+    /// The first that has no attempt left has it, and all that share its transfer.
+    func testWhoHasNoRetriesHasWhatIsStaleThoughOthersHaveSome() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60, stale-if-error=600")])
+        _ = try get("/a")
+        clock.pass(seconds: 100)
+        network.answers { _ in nil }
+        let heard = [
+            try start("/a"),
+            try start("/a") {
+                $0.retry.count = 2
+                $0.retry.base = 0
+            },
+        ]
+        try network.exchange(1).answer(.failed(.connectionLost))
+        for one in heard { XCTAssertEqual(try end(one).outcome, .stale) }
+        XCTAssertEqual(network.count, 2)
+    }
+
     // MARK: IgnoreCachedResponse (features O3)
 
     func testWhatHasNotChangedIsNotModified() throws {

@@ -118,7 +118,7 @@ extension Downloads {
     /// The server cannot be reached, or not in time, and what is stored may do.
     mutating func standsIn(_ id: TransferID, _ failure: Failure, _ now: Instant) -> Bool {
         guard let until = transfers[id].cache.fallbackUntil, now <= until, !transfers[id].hasHead,
-            transfers[id].doom == nil, CacheUse.isUnreachable(failure.code), !mayRetry(id, failure)
+            transfers[id].doom == nil, CacheUse.isUnreachable(failure.code), !mayAllRetry(id, failure)
         else { return false }
         forEachSubscriber(id) { $0.subscribers[$1].doom = nil }
         consultInsteadOfServer(id, .standIn, now)

@@ -25,6 +25,16 @@ extension Downloads {
         return false
     }
 
+    /// Whether all of them do.
+    func mayAllRetry(_ id: TransferID, _ failure: Failure) -> Bool {
+        var next = firstSubscriber(of: id)
+        while let subscriber = next {
+            guard mayRetry(subscriber, failure) else { return false }
+            next = self.subscriber(after: subscriber)
+        }
+        return true
+    }
+
     /// False when nobody waits for another attempt; the transfer has its place and nothing at the transport.
     mutating func retry(_ id: TransferID, _ failure: Failure, _ now: Instant) -> Bool {
         guard mayRetry(id, failure) else { return false }
