@@ -32,6 +32,13 @@ class FetchTests(Example, unittest.TestCase):
                     self.assertEqual((code, counts["images"], counts["errors"]), (1, 2, 1))
                     self.assertIn("404" if "404" in failing else "not a URL", complaints)
 
+    def test_a_list_that_cannot_be_read_is_an_error(self):
+        for name in ("/", "/nowhere/list"):
+            with self.subTest(name):
+                code, _, complaints = self.run_to_end("--urls", name)
+                self.assertEqual(code, 1)
+                self.assertIn(f"imgdl-fetch: cannot read {name}: ", complaints)
+
     def test_its_usage_says_what_may_be_left_out(self):
         for arguments in ((), ("--decode", "1"), ("--urls",), ("--concurrency", "0", "--urls", "/dev/null")):
             with self.subTest(arguments):

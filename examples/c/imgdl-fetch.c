@@ -122,6 +122,9 @@ int main(int argc, char **argv)
             pthread_mutex_unlock(&run.lock);
         }
     }
+    const int reading_failed = ferror(file); /* of a folder already with its first line */
+    if (reading_failed)
+        fprintf(stderr, "imgdl-fetch: cannot read %s: %s\n", urls, strerror(errno));
     free(line);
     fclose(file);
 
@@ -136,5 +139,5 @@ int main(int argc, char **argv)
 
     printf("{\"images\":%llu,\"bytes\":%llu,\"pixels\":%llu,\"errors\":%llu}\n", run.images, run.bytes, run.pixels,
            run.errors);
-    return run.errors > 0;
+    return run.errors > 0 || reading_failed;
 }
