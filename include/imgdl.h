@@ -1000,6 +1000,7 @@ typedef struct imgdl_config {
                                   /* a redirect or a hook leads to another host waits for a place there. What is     */
                                   /* paused in the background has given its place up, and keeps its connection       */
     uint64_t memory_budget;       /* bytes of bodies and pixels that are in work; 0 is IMGDL_DEFAULT_MEMORY_BUDGET.  */
+                                  /* What undoing Content-Encodings takes is beside it: 25 MiB a transfer at most.   */
                                   /* When it is reached nothing new starts and HTTP/1.1 transfers pause. What waits  */
                                   /* for an executor counts, too, up to a quarter of it, or as long as something     */
                                   /* else makes room: from then on it counts for that executor alone, whose requests */
@@ -1015,7 +1016,9 @@ typedef struct imgdl_config {
                                   /* until it is quicker or there is room. Once all such transfers together hold as  */
                                   /* much as this no others count so than those that had begun at such servers, and  */
                                   /* the rest waits until idle timeouts have ended some: bodies and pixels take      */
-                                  /* three times this at most where servers stand still, besides what began there    */
+                                  /* three times this at most where servers stand still, besides what began there,   */
+                                  /* up to max_concurrent. A server that sends a byte now and then is not idle:      */
+                                  /* total_timeout_ms ends such a request                                            */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;
@@ -1399,8 +1402,9 @@ typedef struct imgdl_stats {
     uint64_t transfers, retries, redirects, connections; /* connections: made, not used again                        */
     uint64_t bytes_received, bytes_sent, pixels;
     uint64_t waiting, running, paused, decoding;      /* transfers, now                                              */
-    uint64_t memory;                                  /* bytes of bodies and pixels in work or not yet taken, now:   */
-                                                      /* above memory_budget where executors or hooks keep it        */
+    uint64_t memory;                                  /* bytes of bodies and pixels in work or not yet taken, and of */
+                                                      /* what undoing Content-Encodings takes, now: above            */
+                                                      /* memory_budget where executors, hooks or codings keep it     */
     uint64_t memory_peak;
     imgdl_histogram queue, resolve, connect, tls, first_byte, transfer, decode, total;
 } imgdl_stats;                                        /* end of 1.1 */

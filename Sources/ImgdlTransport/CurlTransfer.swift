@@ -676,7 +676,11 @@ final class CurlTransfer: LingeringStream {
             guard report(head) else { return false }
         }
         guard !codings.isEmpty else { return deliver(bytes) }
-        if isDiscarding, discardedBytes >= BodyDisposition.previewBytes || isUndecodable { return discard(bytes.count) }
+        if isDiscarding, discardedBytes >= BodyDisposition.previewBytes || isUndecodable {
+            decoder = nil
+            tellOfCodings()
+            return discard(bytes.count)
+        }
         guard let decoder = decoderOfBody() else { return isUndecodable && discard(bytes.count) }
         silentBytes += bytes.count
         guard isDiscarding || mayTake(bytes.count) else { return false }

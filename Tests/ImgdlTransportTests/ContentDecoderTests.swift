@@ -205,7 +205,7 @@ final class ContentDecoderTests: XCTestCase {
             case .failure(let failure):
                 XCTAssertFalse(isAllowed, "\(count): \(failure.message)")
                 XCTAssertEqual(failure.code, .contentEncoding)
-                XCTAssertTrue(failure.message.contains("bytes of memory, the limit is 25165824"), failure.message)
+                XCTAssertTrue(failure.message.contains("bytes of memory, the limit is 26214400"), failure.message)
             }
         }
     }

@@ -218,10 +218,7 @@ extension Engine: TransportEvents {
         performActions()
     }
 
-    func transferHoldsCodings(_ id: TransferID, _ bytes: Int) {
-        downloads.codingsHeld(id, Int64(bytes), clock.now())
-        performActions()
-    }
+    func transferHoldsCodings(_ id: TransferID, _ bytes: Int) { downloads.codingsHeld(id, Int64(bytes)) }
 
     func bodyLimit(_ id: TransferID) -> Int64 { downloads.bodyLimit(id) }
 

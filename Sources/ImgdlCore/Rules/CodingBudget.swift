@@ -14,8 +14,9 @@ package struct CodingBudget {
     /// Nanoseconds of CPU time, likewise.
     package static let freeTime: Int64 = 2_000_000_000
     package static let timePerByte: Int64 = 100
-    /// Bytes of memory that all codings of a body may hold: the largest window of each of two, and not of five.
-    package static let heldBytes: Int64 = 24 << 20
+    /// Bytes of memory that all codings of a body may hold: br and zstd with their largest windows on top of each other, or two
+    /// of zstd.
+    package static let heldBytes: Int64 = 25 << 20
 
     private var received: Int64 = 0
     private var produced: Int64 = 0

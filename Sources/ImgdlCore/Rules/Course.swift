@@ -113,7 +113,7 @@ struct TransferDetours {
     var latestCookie: Int?
     /// Of the body, that the transport holds while it is paused: among what is counted, not received.
     var heldBytes: Int64 = 0
-    /// Memory that the transport holds to undo the codings of its body: among what is counted.
+    /// Memory that the transport holds to undo the codings of its body: no part of what is counted.
     var codingBytes: Int64 = 0
     /// The bytes that it holds besides its body.
     var keptBytes: Int64 = 0

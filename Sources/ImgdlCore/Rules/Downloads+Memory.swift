@@ -84,12 +84,12 @@ extension Downloads {
     mutating func forgetBody(_ id: TransferID) {
         letGoOfExecutors(id)
         forgetOwed(id)
+        changeCodings(id, 0)
         guard transfers[id].countedBytes > 0 else { return }
         hasRoom = true
         memory.changeBodies(-transfers[id].countedBytes)
         transfers[id].countedBytes = 0
         if transfers[id].heldBytes != 0 { transfers[id].heldBytes = 0 }
-        if transfers[id].codingBytes != 0 { transfers[id].codingBytes = 0 }
         if slowCount > 0 { updateSlow(id) }
     }
 
@@ -98,18 +98,6 @@ extension Downloads {
         let change = bytes - transfers[id].heldBytes
         guard change != 0 else { return }
         transfers[id].heldBytes = bytes
-        changeCounted(id, change)
-    }
-
-    /// So much is held there to undo its codings.
-    mutating func changeCodings(_ id: TransferID, _ bytes: Int64) {
-        let change = bytes - transfers[id].codingBytes
-        guard change != 0 else { return }
-        transfers[id].codingBytes = bytes
-        changeCounted(id, change)
-    }
-
-    private mutating func changeCounted(_ id: TransferID, _ change: Int64) {
         transfers[id].countedBytes += change
         if transfers[id].question != nil { updateOwed(id) }
         updatePace(id)
@@ -117,11 +105,18 @@ extension Downloads {
         if change < 0 { hasRoom = true }
     }
 
+    /// So much is held there to undo its codings.
+    mutating func changeCodings(_ id: TransferID, _ bytes: Int64) {
+        let change = bytes - transfers[id].codingBytes
+        guard change != 0 else { return }
+        transfers[id].codingBytes = bytes
+        memory.changeCodings(change)
+    }
+
     /// A hook has given so many bytes for its body: it holds those from now on, and nothing of what came.
     mutating func replaceBody(_ id: TransferID, _ bytes: Int64) {
         let change = bytes - transfers[id].countedBytes
         transfers[id].countedBytes = bytes
-        if transfers[id].codingBytes != 0 { transfers[id].codingBytes = 0 }
         memory.changeBodies(change)
         if change < 0 { hasRoom = true }
     }

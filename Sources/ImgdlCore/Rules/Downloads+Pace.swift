@@ -75,7 +75,7 @@ extension Downloads {
     private mutating func beginPace(_ id: TransferID) {
         let waits =
             transfers[id].pauses.contains(.memory) || transfers[id].question != nil || transfers[id].waitsForTurn
-        transfers[id].seenBytes = waits ? -1 : brought(by: id)
+        transfers[id].seenBytes = waits ? -1 : transfers[id].received + transfers[id].heldBytes
     }
 
     /// The leader has become slow. Nobody knows who of the others is not: all go on, until one of them has shown it and leads.
@@ -99,12 +99,7 @@ extension Downloads {
     /// Since the last look it has brought enough.
     func isQuick(_ id: TransferID) -> Bool {
         let seen = max(0, transfers[id].seenBytes)
-        return brought(by: id) - seen >= limits.slowBytes
-    }
-
-    /// Bytes of its body, and of what must be held to undo its codings, which may be much though nothing of the body has come.
-    private func brought(by id: TransferID) -> Int64 {
-        transfers[id].received + transfers[id].heldBytes + transfers[id].codingBytes
+        return transfers[id].received + transfers[id].heldBytes - seen >= limits.slowBytes
     }
 
     // MARK: What slow ones hold

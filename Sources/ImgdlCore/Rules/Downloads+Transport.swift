@@ -115,12 +115,9 @@ extension Downloads {
         startWaiting(now)
     }
 
-    /// So much memory is held at the transport to undo the codings of its body. It counts as the body does.
-    package mutating func codingsHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
-        guard isAtTransport(id) else { return }
-        changeCodings(id, bytes)
-        pressReceiving(id, now)
-        startWaiting(now)
+    /// So much memory is held at the transport to undo the codings of its body.
+    package mutating func codingsHeld(_ id: TransferID, _ bytes: Int64) {
+        if isAtTransport(id) { changeCodings(id, bytes) }
     }
 
     /// The most that one of its subscribers takes of the body.

@@ -15,6 +15,9 @@ package struct MemoryRules {
     package var budget: Int64
     package private(set) var bodies: Int64 = 0
     package private(set) var canvases: Int64 = 0
+    /// Bytes that undoing the codings of bodies takes. They hold up nobody: a few bytes of a server that stands still may ask for
+    /// megabytes. Each transfer has a limit of its own (`CodingBudget`).
+    package private(set) var codings: Int64 = 0
     /// Bytes of both that count for nobody else: pictures that hosts have not taken, bodies that wait, not decoded, for executors
     /// that are behind, bodies that wait for answers of hooks, and what slow transfers hold.
     package private(set) var excused: Int64 = 0
@@ -24,9 +27,9 @@ package struct MemoryRules {
 
     package init(budget: Int64) { self.budget = budget }
 
-    package var inUse: Int64 { bodies + canvases }
-    /// What counts for the budget.
-    private var counted: Int64 { max(0, inUse - excused) }
+    package var inUse: Int64 { bodies + canvases + codings }
+    /// Bytes that count for the budget.
+    private var counted: Int64 { max(0, bodies + canvases - excused) }
 
     package mutating func changeBodies(_ bytes: Int64) {
         bodies += bytes
@@ -36,6 +39,11 @@ package struct MemoryRules {
     package mutating func changeCanvases(_ bytes: Int64) {
         canvases += bytes
         changed()
+    }
+
+    package mutating func changeCodings(_ bytes: Int64) {
+        codings += bytes
+        peak = max(peak, inUse)
     }
 
     package mutating func setExcused(_ bytes: Int64) {

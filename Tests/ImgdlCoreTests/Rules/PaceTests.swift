@@ -101,24 +101,6 @@ final class PaceTests: XCTestCase {
         XCTAssertEqual(play.downloads.memory.excused, 1_008)
     }
 
-    /// Whose codings ask for memory is not slow, though nothing of its body comes.
-    func testCodingsThatGrowAreNotSlow() {
-        var play = play()
-        let first = receive(&play, "https://first.example/", 500)
-        let second = receive(&play, "https://second.example/", 500)
-        play.skip()
-        play.pass(1_000)
-        play.expect([.setPaused(second.transfer, false)])
-        play.downloads.codingsHeld(second.transfer, 400, play.now)
-        play.expect([], "there is room: what the other holds does not count")
-        play.downloads.codingsHeld(first.transfer, 9, play.now)
-        play.expect([], "still slow")
-        play.downloads.codingsHeld(first.transfer, 10, play.now)
-        play.expect([.setPaused(second.transfer, true)])
-        XCTAssertEqual(play.downloads.leader, first.transfer)
-        XCTAssertEqual(play.downloads.slow.total, 0)
-    }
-
     /// It counts again, and waits as others do.
     func testOneThatGoesOnQuicklyIsPausedAgain() {
         var play = play()
