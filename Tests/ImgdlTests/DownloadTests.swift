@@ -321,6 +321,11 @@ final class DownloadTests: DownloaderTestCase {
         // What has not been followed is no redirect.
         let refused = try led(to: "ftp://a.example/", "IMGDL_ERROR_REDIRECT_REFUSED")
         XCTAssertTrue(refused.hasPrefix("\(redacted): a redirect"), refused)
+        for target in ["ftp://me:hun@h/", "me:hun@h/", "http:///me:hun@h/", "http://me:hu/n@h/", "//me:hun@h:x/"] {
+            let refused = try led(to: target, "IMGDL_ERROR_REDIRECT_REFUSED")
+            XCTAssertTrue(refused.hasPrefix("\(redacted): a redirect"), refused)
+            for secret in ["hu", "“me”", "me:"] { XCTAssertFalse(refused.contains(secret), refused) }
+        }
         // Nor is one to the same address anything to tell apart.
         origin.route("/itself") { exchange in
             guard exchange.request.headers["Cookie"] == nil else { return try exchange.respond(404) }

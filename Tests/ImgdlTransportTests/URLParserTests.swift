@@ -168,6 +168,80 @@ final class URLParserTests: XCTestCase {
         for (text, redacted) in table { XCTAssertEqual(try URLParser.parse(text).redacted, redacted) }
     }
 
+    /// A scheme that stands twice, and a URL in another one's path: they parse, and the password is a part of the path.
+    func testNoPasswordIsShownOfAURLInAPath() throws {
+        let table = [
+            ("http://http://me:hun@h/x", "http://http//h/x"), ("https://HTTP://me:hun@h:1", "https://http//h:1"),
+            ("http://https//me:hun@h/x", "http://https//h/x"), ("http://http:/me:hun@h/x", "http://http/h/x"),
+            ("http://http://me:hu/n@h/x", "http://http//h/x"), ("http://http://me:hu?n@h/x", "http://http//h/x"),
+            ("http://http://me:hun#n@h/x", "http://http//…"), ("http://http://me:hun%40h/x", "http://http//h/x"),
+            ("http://http://me@h/x", "http://http//h/x"), ("http://ftp://me:hun@h/x", "http://ftp//h/x"),
+            ("http://x://me:hun@h/x", "http://x//h/x"), ("http://x://me:hu/n@h/x", "http://x//h/x"),
+            ("http://http://http://me:hun@h/x", "http://http//h/x"),
+            ("http://me:hun@http://me:hun@h/x", "http://http//h/x"),
+            ("http://http:///me:hun@h/x?a=b", "http://http///h/x?a=…"),
+            ("http://p/http://me:hun@h/x", "http://p/http://h/x"), ("http://p/a/http:/me@h/x", "http://p/a/http:/h/x"),
+            ("http://p/app://me@h/x?y", "http://p/app://h/x?…"), ("http://p//me:hun@h/x", "http://p//h/x"),
+            ("http://p/http://me:hun#n@h/", "http://p/http://…"),
+            ("http://p/http:me:hun@h/x", "http://p/http:h/x"), ("http://p/https://me:hu/n@h/x", "http://p/https://h/x"),
+            ("http://p/http%3A%2F%2Fme%3Ahun%40h%2Fx", "http://p/http%3A%2F%2Fh%2Fx"),
+            ("http://p/http://me:h@un@h/http://me:hun@i/", "http://p/http://h/http://i/"),
+            ("http://p/?http://me:hun@h/?a=b", "http://p/?…"),
+            ("http://p/?http://me%3Ahun%40h/?a=b&c=d", "http://p/?…&c=…"),
+        ]
+        for (text, redacted) in table {
+            let url = try URLParser.parse(text)
+            XCTAssertEqual(url.redacted, redacted, text)
+            let failure = Failure(.connectFailed, "no")
+            let message = failure.message(about: url, redirectedTo: nil, showsWholeURL: !text.contains("?http"))
+            for secret in ["me", "hu"] { XCTAssertFalse(message.contains(secret), message) }
+            let next = try URLParser.parse("http://next/")
+            let led = failure.message(about: next, redirectedTo: url, showsWholeURL: false)
+            XCTAssertEqual(led, "http://next/, redirected to \(redacted): no")
+        }
+    }
+
+    /// Names of files and of users' pages have one, and ports and addresses colons.
+    func testAnAtSignInAPathIsShown() throws {
+        for text in [
+            "http://h/a@2x.png", "http://h/@me/a.png", "http://h:1/a@2x.png", "http://h:1//b@2x.png",
+            "http://h//b%402x.png", "http://h:1//a:b/c@2x.png", "http://h//a@2x:3/b",
+            "http://h/a:b@2x.png", "http://h/a:b/c@2x.png", "http://user:1234/hunter2@host/x",
+            "http://p/http://h/a@2x.png", "http://p/http://h:80/a@2x.png", "http://p/http://[::1]:80/a@2x.png",
+            "http://[::1]:8080/a@2x.png", "http://p/http:/h/a@2x.png", "http://http.example//a@2x.png",
+        ] {
+            XCTAssertEqual(try URLParser.parse(text).redacted, text)
+        }
+        let schemes = URLSchemes(allowsFiles: true, allowsData: true) { $0 == "app" }
+        for text in ["file:///a:b/c@2x.png", "file:///a/b@2x.png", "app:big:a/b@2x.png", "app://h/a:b@2x.png"] {
+            XCTAssertEqual(try URLParser.parse(text, schemes).redacted, text)
+        }
+        XCTAssertEqual(try URLParser.parse("app:///me:hun@h/x", schemes).redacted, "app:///h/x")
+        XCTAssertEqual(try URLParser.parse("app:me:hun@h/x", schemes).redacted, "app:h/x")
+    }
+
+    /// What is refused, as a URL or as a reference, shows neither the user nor the password.
+    func testARefusalShowsNothingOfAUser() throws {
+        let base = try URLParser.parse("http://a/b")
+        for text in [
+            "http:///me:hun@h/x", "http:/me:hun@h/x", "http:me:hun@h/x", "me:hun@h/x", "//me:hun@h:x/",
+            "http://me:hu/n@h/x", "me:123@h/x", "hun:me@h", "me:hu/n@h", "me:hu%40h", "ftp://me:hun@h/",
+            "http://me:hun@h:99999/", "http://me:hun@", "me:hu?n@h", "http://me:hu#n@h",
+            "http:\\\\me:hun@h/", "http://me:hun@[::1/", "http://me:hu n@h/x\u{1}", " http://me:hun@h/",
+        ] {
+            for parse in [{ try URLParser.parse(text) }, { try URLParser.resolve(text, against: base) }] {
+                do { _ = try parse() } catch let failure as Failure {
+                    for secret in ["me:", "“me”", "hu"] {
+                        XCTAssertFalse(failure.message.contains(secret), failure.message)
+                    }
+                }
+            }
+        }
+        for text in ["me:hun@h/x", "hun:me@h", "http:///me:hun@h/x", "ftp://me:hun@h/"] {
+            XCTAssertThrowsError(try URLParser.parse(text), text)
+        }
+    }
+
     /// RFC 3986 section 5.4.1, and the abnormal cases of 5.4.2 that concern http.
     func testReferences() throws {
         let base = try URLParser.parse("http://a/b/c/d;p?q")

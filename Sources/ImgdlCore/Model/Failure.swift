@@ -33,11 +33,11 @@ package struct Failure: Error, Equatable, Sendable {
         var message = PrintableText.shortened(PrintableText.escaped(message), to: Self.maximumShownBytes)
         if let target, target != url {
             let shown = [url, target].map { url in
-                PrintableText.shortened(showsWholeURL ? url.canonical : url.redacted, to: Self.maximumShownBytesOfTwo)
+                PrintableText.shortened(url.shown(withQuery: showsWholeURL), to: Self.maximumShownBytesOfTwo)
             }
             return "\(shown[0]), redirected to \(shown[1]): \(message)"
         }
-        var shown = showsWholeURL ? url.canonical : url.redacted
+        var shown = url.shown(withQuery: showsWholeURL)
         guard shown.utf8.count <= Self.maximumShownBytes else {
             return "\(PrintableText.shortened(shown, to: Self.maximumShownBytes)): \(message)"
         }

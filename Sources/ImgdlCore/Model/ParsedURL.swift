@@ -130,9 +130,17 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     /// From the URL's user information, percent-decoded; nil where it has none.
     package var user: String? { secrets?.parts.user }
     package var password: String? { secrets?.parts.password }
-    /// For errors, events and logs: without user information, the query's values replaced by dots
-    /// (`?token=…`): signed URLs stay secret (DESIGN section 2, promise 8). Made for who asks.
-    package var redacted: String { secrets?.parts.redacted ?? withUTF8(QueryRedaction.redacted) }
+    /// For errors, events and logs: without user information, also of a URL in its path, the query's values replaced by
+    /// dots (`?token=…`): signed URLs stay secret (DESIGN section 2, promise 8). Made for who asks.
+    package var redacted: String {
+        if let shown = secrets?.parts.redacted { return shown }
+        guard var shown = withUTF8(UserRedaction.redacted) else { return withUTF8(QueryRedaction.redacted) }
+        return shown.withUTF8(QueryRedaction.redacted)
+    }
+    /// For messages: `redacted`, or with the values of the query, to who asked for them.
+    func shown(withQuery: Bool) -> String {
+        withQuery ? withUTF8(UserRedaction.redacted) ?? canonical : redacted
+    }
 
     package static func == (left: ParsedURL, right: ParsedURL) -> Bool {
         if left.storage === right.storage { return true }

@@ -5,7 +5,7 @@ package enum QueryRedaction {
     package static let mark = "…"
 
     /// Of a whole URL: "…?a=1&token=x" becomes "…?a=…&token=…". A part without "=" may be a bare token, so it is left out
-    /// whole.
+    /// whole; so is one whose name has an @, which may be a URL with a user.
     package static func redacted(_ url: UnsafeBufferPointer<UInt8>) -> String {
         guard let query = queryStart(url) else { return String(decoding: url, as: UTF8.self) }
         let parts = 1 + url[query...].count { $0 == UInt8(ascii: "&") }
@@ -21,7 +21,7 @@ package enum QueryRedaction {
             var start = query
             while true {
                 let end = url[start...].firstIndex(of: UInt8(ascii: "&")) ?? url.count
-                let value = url[start..<end].firstIndex(of: UInt8(ascii: "=")).map { $0 + 1 } ?? start
+                let value = valueStart(url[start..<end])
                 add(url[start..<value])
                 if value < end { add(mark.utf8) }
                 guard end < url.count else { return count }
@@ -29,6 +29,15 @@ package enum QueryRedaction {
                 start = end + 1
             }
         }
+    }
+
+    private static func valueStart(_ part: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
+        guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { return part.startIndex }
+        let name = part[..<equals]
+        let hasUser = name.indices.contains { index in
+            name[index] == UInt8(ascii: "@") || name[index...].starts(with: "%40".utf8)
+        }
+        return hasUser ? part.startIndex : equals + 1
     }
 
     /// Behind its question mark; nil where there is none.

@@ -79,8 +79,10 @@ final class CurlURL {
             canonical: text, scheme: scheme, host: host, port: port, user: user, password: password)
     }
 
-    static func unsupported(_ scheme: String) -> Failure {
-        Failure(.unsupportedScheme, "the scheme “\(scheme.prefix(40))” is not supported here")
+    /// nil: one that is not to be named.
+    static func unsupported(_ scheme: String?) -> Failure {
+        let name = scheme.map { "“\($0.prefix(40))” " } ?? ""
+        return Failure(.unsupportedScheme, "the scheme \(name)is not supported here")
     }
 
     /// The host, bare and as it stands in a URL (an IPv6 literal in brackets, with its zone).

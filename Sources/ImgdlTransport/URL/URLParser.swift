@@ -78,10 +78,17 @@ enum URLParser {
         }
         let scheme = URLText.scheme(of: text) { isReference || schemes.isRegistered($0) }
         guard let scheme, !schemes.allows(scheme) else { return scheme }
-        let unsupported = CurlURL.unsupported(scheme)
+        let unsupported = CurlURL.unsupported(mayBeUser(text, scheme) ? nil : scheme)
         guard isReference, beginsWithPort(text.utf8.dropFirst(scheme.utf8.count + 1)) else { throw unsupported }
         let words = "\(unsupported.message); if it is a host, the server left out http:// before it"
         throw Failure(unsupported.code, words)
+    }
+
+    /// As in "user:password@host", which has no scheme.
+    private static func mayBeUser(_ text: String, _ scheme: String) -> Bool {
+        guard !["mailto", "sip", "sips", "xmpp"].contains(scheme) else { return false }
+        let rest = text.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst()
+        return !rest.starts(with: "//".utf8) && (rest.contains(UInt8(ascii: "@")) || Substring(rest).contains("%40"))
     }
 
     private static func beginsWithPort(_ text: Substring.UTF8View) -> Bool {
