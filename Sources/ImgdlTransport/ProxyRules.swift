@@ -75,20 +75,25 @@ struct ProxyRules {
     /// As it was given, without what may be a name and a password: where they end is not certain in what is no URL.
     private static func shown(_ proxy: String) -> String {
         guard !URLText.hasControlCharacter(proxy) else { return "" }
-        var prefix = proxy[...]
         var rest = proxy[...]
-        if let slashes = proxy.firstRange(of: "://") {
-            prefix = proxy[..<slashes.upperBound]
+        if let slashes = proxy.firstRange(of: "://"),
+            SchemeName.canonical(String(proxy[..<slashes.lowerBound])) != nil
+        {
             rest = proxy[slashes.upperBound...]
-        } else {
-            prefix = ""
         }
-        if let at = rest.lastIndex(of: "@") { rest = "…" + rest[at...] }
-        // In place of a port.
-        if let colon = rest.lastIndex(of: ":"), !rest[colon...].dropFirst().allSatisfy(\.isNumber) {
+        let prefix = proxy[..<rest.startIndex]
+        if let at = lastSign(rest) { rest = "…" + rest[at...] }
+        // In place of a port; an address of IPv6 has colons of its own.
+        let address = rest.lastIndex(of: "]") ?? rest.startIndex
+        if let colon = rest[address...].firstIndex(of: ":"), !rest[colon...].dropFirst().allSatisfy(\.isNumber) {
             rest = rest[...colon] + "…"
         }
         return " “\((prefix + rest).prefix(100))”"
+    }
+
+    /// Where the last @ is, whole or encoded.
+    private static func lastSign(_ text: Substring) -> Substring.Index? {
+        text.indices.last { text[$0] == "@" || text[$0...].hasPrefix("%40") }
     }
 
     /// A variable that is set but empty counts as not set, as it does for curl.

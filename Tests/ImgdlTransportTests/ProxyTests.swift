@@ -135,6 +135,9 @@ final class ProxyTests: TransportTestCase {
         for (text, shown) in [
             ("nonsense://", "nonsense://"), ("nonsense://me:p@ss@host:1", "nonsense://…@host:1"),
             ("nonsense://me:secret", "nonsense://me:…"), ("me:secret@h:x", "…@h:…"),
+            ("http://me:secret%40h:80", "http://…%40h:80"), ("http://me:secret:1", "http://me:…"),
+            ("me:secret://h", "me:…"), ("http://[::1]:x", "http://[::1]:…"), ("h:99999", "h:99999"),
+            ("http:///me:se/cret@h:x", "http://…@h:…"),
         ] {
             XCTAssertThrowsError(try makeTransport(TransportConfiguration(proxy: text)), text) { error in
                 XCTAssertTrue(
