@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, 
 from . import _callbacks, _native, _options, _process
 from ._pending import Pending, call_apart
 from ._pump import Pump
+from ._redaction import redacted
 from ._reference import TokenReference, retain_data, retain_image, retain_token
 from ._waiting import surely
 from .body import Body
@@ -403,12 +404,3 @@ def settle(pump: Pump, key: int) -> None:
     pump.state.release(pump, key)
     # At last: who is called again finds the pump there.
     _outstanding.pop(key, None)
-
-
-def redacted(url: str) -> str:
-    """As it was written, without user, password, query and fragment; also where it is no URL."""
-    import re
-
-    whole = re.split("[?#]", url, maxsplit=1)[0]
-    authority = re.match(r"(?i)(?:[a-z][a-z0-9+.-]*:[/\\]+|https?:|//)([^/\\]*@)", whole)
-    return whole if authority is None else whole[: authority.start(1)] + whole[authority.end(1) :]

@@ -79,10 +79,47 @@ class ErrorTests(OriginTests):
                 ("http://[bad/a#secret", "http://[bad/a"),
                 ("ftp://me:secret@host/", "ftp://host/"),
                 ("no url", "no url"),
+                ("http:///me:secret@host/x", "http:///host/x"),
+                ("http://me:sec/ret@host/x", "http://host/x"),
+                ("http://me:sec?ret@host/x", "http://host/x"),
+                ("http://me:sec#ret@host/x", "http://host/x"),
+                ("http://me:sec@ret@host:x/", "http://host:x/"),
+                ("http://me:secret%40host:x/", "http://host:x/"),
+                ("me:secret@host/x", "host/x"),
+                ("//me:secret@host/x", "//host/x"),
+                ("http://h\x01/a@2x.png", "http://h\x01/a@2x.png"),
             ):
                 with self.subTest(url), self.assertRaises(imgdl.InvalidArgument) as caught:
                     downloader.download(url)
                 self.assertEqual(caught.exception.url, shown)
+                self.assertNotIn("sec", str(caught.exception) + repr(caught.exception))
+                self.assertNotIn("“me”", str(caught.exception))
+
+    def test_passwords_of_urls_in_a_path_are_not_shown(self):
+        with self.downloader(proxy="http://127.0.0.1:1") as downloader:
+            for url, shown in (
+                ("http://http://me:secret@h/x", "http://http://h/x"),
+                ("http://http:/me:secret@h/x", "http://http:/h/x"),
+                ("http://http://me:sec/ret@h/x", "http://http://h/x"),
+                ("http://http://me:sec?ret@h/x", "http://http://h/x"),
+                ("http://http://me:sec#ret@h/x", "http://http://h/x"),
+                ("http://https//me:secret@h/x", "http://https//h/x"),
+                ("http://x://me:sec/ret@h/x", "http://x://h/x"),
+                ("http://p/http://me:secret@h/x", "http://p/http://h/x"),
+                ("http://p/http:/me@h/x", "http://p/http:/h/x"),
+                ("http://p/http%3A%2F%2Fme%3Asecret%40h%2Fx", "http://p/http%3A%2F%2Fh%2Fx"),
+                ("http://p//me:secret@h/x", "http://p//h/x"),
+                ("http://p//b@2x.png", "http://p//b@2x.png"),
+                ("http://p/http://h:80/a@2x.png", "http://p/http://h:80/a@2x.png"),
+            ):
+                for options in ({}, {"full_urls": True}):
+                    with self.subTest(url, **options):
+                        token = downloader.download(url, retries=0, **options)
+                        error = self.assertCode(Code.PROXY_FAILED, token.result, PATIENCE)
+                        self.assertEqual(error.url, shown)
+                        said = str(error) + repr(error) + repr(token)
+                        for secret in ("sec", "ret", "me:", "me@", "me%"):
+                            self.assertNotIn(secret, said)
 
     def test_t08_a_wrong_password_ends_once(self):
         error = self.failure(Code.INVALID_STATUS, "/status/401?header=WWW-Authenticate:%20Basic%20realm=x")
