@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <utility>
 
+#include "shown-address.hpp"
 #include "text.hpp"
 
 namespace {

@@ -9,8 +9,8 @@
 #include "output-naming.hpp"
 #include "png-file.hpp"
 #include "session.hpp"
+#include "shown-address.hpp"
 #include "signals.hpp"
-#include "text.hpp"
 
 void Session::on_event(Download &download, const imgdl::Event &event)
 {
@@ -37,14 +37,6 @@ void Session::on_event(Download &download, const imgdl::Event &event)
     }
 }
 
-// The library's begins with the address as it reads it, without a blank; where a scheme stands twice, with the password.
-static std::string message_of(const Download &download, const imgdl::Event &event)
-{
-    const std::string message(event.message());
-    const std::size_t end = std::min(message.find(": "), message.size());
-    return has_scheme_twice(download.address.url) ? download.shown + message.substr(end) : message;
-}
-
 void Session::on_terminal(Download &download, const imgdl::Event &event)
 {
     download.http_status = event.http_status();
@@ -55,7 +47,7 @@ void Session::on_terminal(Download &download, const imgdl::Event &event)
     } else if (event.code() == IMGDL_ERROR_CANCELLED && is_stopping_) {
         download.ending = Ending::cancelled;
         download.class_name = imgdl_error_name(event.code());
-        download.message = message_of(download, event);
+        download.message = event.message();
     } else if (kind_of(event.code()) == ExitCode::network && is_without_descriptors()) {
         // The library sees a connection that did not come about, and not why.
         fail(download, imgdl_error_name(IMGDL_ERROR_OUT_OF_MEMORY), ExitCode::machine,
@@ -66,7 +58,7 @@ void Session::on_terminal(Download &download, const imgdl::Event &event)
         if (event.code() == IMGDL_ERROR_INVALID_STATUS)
             class_name += " " + std::to_string(event.http_status());
         const bool has_body = event.expected() >= 0 && event.received() == event.expected();
-        fail(download, class_name, kind_of(event.code(), has_body), in_terms_of_options(message_of(download, event)));
+        fail(download, class_name, kind_of(event.code(), has_body), in_terms_of_options(std::string(event.message())));
     }
     end(download);
 }
@@ -170,8 +162,6 @@ void Session::fail_to_start(Download &download, const imgdl::Error &error)
         download.shown = shown_nonsense(download.address.url);
         if (is_without_scheme(download.address.url))
             sentence = "this is no address, which begins with http:// or https://";
-        else if (end_of_user(download.address.url) > 0)
-            sentence = imgdl_error_message(error.code()); // what the library takes for a scheme may be a user
         else if (error.code() == IMGDL_ERROR_UNSUPPORTED_SCHEME)
             sentence += ": an address begins with http:// or https://";
     }

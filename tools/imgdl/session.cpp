@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "descriptors.hpp"
+#include "shown-address.hpp"
 #include "signals.hpp"
 #include "text.hpp"
 

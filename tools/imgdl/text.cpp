@@ -6,8 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include <strings.h>
-
 Character first_character(std::string_view text)
 {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -58,97 +56,6 @@ std::string printable(std::string_view text)
         text.remove_prefix(character.length);
     }
     return result;
-}
-
-// Where the authority of an http or https address may begin: whoever reads it may take a backslash for a slash, and any
-// number of either for two. npos where there is none.
-static std::size_t authority_of(std::string_view url)
-{
-    const std::size_t colon = std::min(url.find(':'), url.size());
-    const auto is = [&](std::string_view scheme) {
-        return colon == scheme.size() && strncasecmp(url.data(), scheme.data(), colon) == 0;
-    };
-    if (is("http") || is("https"))
-        return std::min(url.find_first_not_of("/\\", colon + 1), url.size());
-    return url.compare(colon, 3, "://") == 0 ? colon + 3 : url.npos;
-}
-
-std::size_t end_of_user(std::string_view text)
-{
-    const std::size_t at = text.rfind('@'), encoded = text.rfind("%40");
-    return std::max(at == text.npos ? 0 : at + 1, encoded == text.npos ? 0 : encoded + 3);
-}
-
-// Behind the user, from the host on.
-static std::string_view address_from_host(std::string_view url, std::size_t authority)
-{
-    const std::size_t end = std::min(url.find_first_of("/\\?#", authority), url.size());
-    const std::size_t at = url.substr(0, end).rfind('@');
-    return url.substr(at == url.npos || at < authority ? authority : at + 1);
-}
-
-// The port that is empty is the colon of a scheme.
-static bool begins_with_scheme(std::string_view address)
-{
-    const std::size_t end = std::min(address.find_first_of("/\\?#"), address.size());
-    const std::size_t slashes = std::min(address.find_first_not_of("/\\", end), address.size()) - end;
-    const std::string host(address.substr(0, std::min(address.find(':'), end)));
-    const bool has_colon = host.size() + 1 == end;
-    if (host.empty() || (!has_colon && host.size() != end))
-        return false;
-    static const char *const schemes[] = {"http", "https", "ftp", "ftps"};
-    const bool is_known = std::any_of(std::begin(schemes), std::end(schemes),
-                                      [&](const char *scheme) { return strcasecmp(host.c_str(), scheme) == 0; });
-    return (slashes > 1 && (has_colon || is_known)) || (slashes == 1 && has_colon && is_known);
-}
-
-bool has_scheme_twice(std::string_view url)
-{
-    const std::size_t authority = authority_of(url);
-    return authority != url.npos && begins_with_scheme(address_from_host(url, authority));
-}
-
-// Behind a second scheme nobody knows where a password ends.
-std::string address_without_user(std::string_view url)
-{
-    const std::size_t authority = authority_of(url);
-    if (authority == url.npos)
-        return std::string(url);
-    std::string_view rest = address_from_host(url, authority);
-    if (begins_with_scheme(rest))
-        rest = rest.substr(end_of_user(rest));
-    return std::string(url.substr(0, authority)).append(rest);
-}
-
-std::string shown_nonsense(std::string_view text)
-{
-    const std::string_view rest = text.substr(end_of_user(text));
-    const std::string shown = cut_to(printable(rest.substr(0, rest.find_first_of("?#"))), 60);
-    return shown.empty() && !text.empty() ? "…" : shown;
-}
-
-std::string shown_address(std::string_view url, bool is_full)
-{
-    if (authority_of(url) == url.npos) // data: URLs and the like are their own content
-        return shown_nonsense(url);
-    const std::string whole = address_without_user(url), bare = whole.substr(0, whole.find('#'));
-    const std::size_t question = bare.find('?');
-    if (is_full || question == bare.npos)
-        return printable(bare);
-    std::string_view query = std::string_view(bare).substr(question + 1);
-    std::string shown(bare, 0, question);
-    for (char separator = '?';; separator = '&') {
-        const std::string_view item = query.substr(0, query.find('&'));
-        shown += separator;
-        // An item without a value may be a secret as a whole.
-        const std::size_t equals = item.find('=');
-        shown += equals == item.npos ? "" : std::string(item.substr(0, equals + 1));
-        shown += item.empty() || equals + 1 == item.size() ? "" : "…";
-        if (item.size() == query.size())
-            break;
-        query.remove_prefix(item.size() + 1);
-    }
-    return printable(shown);
 }
 
 static std::size_t width_of(char32_t value)
