@@ -12,6 +12,8 @@ struct UserRedaction {
     /// Where each of them begins in the URL, and where that ends.
     private var places: [Int] = []
     private var shown: [UInt8] = []
+    /// Of `text`; -1: there is none.
+    private var lastSign = -1
     /// In `text`: all ahead of it has been shown or left out.
     private var shownEnd = 0
 
@@ -62,6 +64,7 @@ struct UserRedaction {
             index += plain == nil ? 1 : 3
         }
         places.append(url.count)
+        lastSign = text.lastIndex(of: UInt8(ascii: "@")) ?? -1
     }
 
     private static func plain(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> UInt8? {
@@ -102,7 +105,7 @@ struct UserRedaction {
             }
             if let next = leaveOutUser(position, end, front) {
                 position = next
-                end = max(next, text[next...].firstIndex(of: UInt8(ascii: "?")) ?? text.count)
+                if next > end { end = text[next...].firstIndex(of: UInt8(ascii: "?")) ?? text.count }
             }
             let slash = text[position..<end].firstIndex(where: Self.isSlash) ?? end
             front = self.front(text[position..<slash], slash, isHost: isFirst && isNetwork)
@@ -126,7 +129,8 @@ struct UserRedaction {
 
     /// Behind the colon of a scheme without slashes, as in http:user:password@host.
     private func endOfScheme(_ start: Int, _ end: Int) -> Int? {
-        guard let colon = text[start..<end].firstIndex(of: UInt8(ascii: ":")), colon + 1 < end,
+        let longest = 1 + Self.schemes.reduce(0) { max($0, $1.utf8.count) }
+        guard let colon = text[start..<end].prefix(longest).firstIndex(of: UInt8(ascii: ":")), colon + 1 < end,
             !Self.isSlash(text[colon + 1]), Self.isKnown(text[start..<colon])
         else { return nil }
         return colon + 1
@@ -137,7 +141,7 @@ struct UserRedaction {
         guard front != .name, start < end else { return nil }
         let at = UInt8(ascii: "@")
         let segment = text[start..<end].prefix { !Self.isSlash($0) }
-        if front == .schemeForHost, let last = text[start...].lastIndex(of: at) { return leaveOut(start, last + 1) }
+        if front == .schemeForHost, lastSign >= start { return leaveOut(start, lastSign + 1) }
         let colon = segment.firstIndex(of: UInt8(ascii: ":"))
         if let last = segment.lastIndex(of: at), front == .scheme || colon.map({ $0 < last }) ?? false {
             return leaveOut(start, last + 1)
@@ -146,7 +150,7 @@ struct UserRedaction {
             colon + 1 < segment.endIndex,
             !segment[(colon + 1)...].allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
-        if let last = text[start...].lastIndex(of: at) { return leaveOut(start, last + 1) }
+        if lastSign >= start { return leaveOut(start, lastSign + 1) }
         guard front != .host else { return nil }
         let next = leaveOut(start, segment.endIndex)
         shown += QueryRedaction.mark.utf8

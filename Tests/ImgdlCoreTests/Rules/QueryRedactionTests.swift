@@ -17,4 +17,17 @@ final class QueryRedactionTests: XCTestCase {
             XCTAssertEqual(text.withUTF8(QueryRedaction.redacted), shown, text)
         }
     }
+
+    /// A server's redirect may be long: each part of it is looked at once. With each part looked at from each these are minutes.
+    func testLongPathsAreReadOnce() {
+        let begin = ThreadClock.now()
+        for part in ["/a", "//a", "//a:b@c", "//a:b", "/http:a", "/http://a:b", "/%40", "//@", "/http:", "/:", "//[a"] {
+            for scheme in ["http://h", "http://http", "own:x"] {
+                let url = Array((scheme + String(repeating: part, count: 100_000 / part.utf8.count)).utf8)
+                let redacted = url.withUnsafeBufferPointer(UserRedaction.redacted)
+                XCTAssertLessThanOrEqual(redacted?.utf8.count ?? 0, url.count + 3, "\(scheme) \(part)")
+            }
+        }
+        XCTAssertLessThan(ThreadClock.now() - begin, 30_000_000_000)
+    }
 }
