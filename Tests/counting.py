@@ -63,4 +63,4 @@ def summarize_failures(count, text):
     if count is not count_unittest:
         return [test for test, end in name_tests(count, text).items() if end == "failed"]
     blocks = re.findall(r"^(?:FAIL|ERROR): ([^\n]+)\n(?:[^\n]+\n)?-{70}\n(.+?)\n\n", text, re.M | re.S)
-    return [f"{test}: {reason.splitlines()[-1]}" for test, reason in blocks]
+    return [f"{test}: {reason.splitlines()[-1][:300]}" for test, reason in blocks]

@@ -261,8 +261,10 @@ class MakeTests(unittest.TestCase):
             os.symlink(shutil.which(name), os.path.join(self.programs, name))
 
     def copy_tree(self):
+        # Without what is built, perhaps by another suite at this moment.
         shutil.copytree(ROOT, self.copy, symlinks=True, ignore=lambda at, names: [
-            name for name in names if at == ROOT and name in ("build", ".build", ".git")])
+            name for name in names
+            if name in ("target", "__pycache__") or at == ROOT and name in ("build", ".build", ".git")])
 
     def make(self, *arguments):
         done = subprocess.run(["make", "-s", "--no-print-directory", "-C", self.copy, *arguments],
