@@ -23,6 +23,7 @@ final class GIFDecoder: FormatDecoder {
     private var frames: [AnimationFrame] = []
     private var frameCount = 0
     private var hasAlpha = false
+    private var firstHasAlpha = false
     private var isComplete = false
     private var lacksTrailer = false
     var hasIncompleteEnd: Bool { lacksTrailer || reader.hasStrayZeros }
@@ -123,6 +124,7 @@ final class GIFDecoder: FormatDecoder {
         drawn = frameCount == 1 || options.decodesAllFrames ? try canvas.next(allocator, clock) : nil
         if frameCount == 1 {
             first = drawn
+            firstHasAlpha = hasAlpha
             firstRectangle = rectangle.clipped(width: canvas.width, height: canvas.height)
             firstRows = rows
             firstMilliseconds = frame.control.milliseconds
@@ -202,6 +204,6 @@ final class GIFDecoder: FormatDecoder {
             header: header, pixels: pixels, ready: ready, isComplete: isComplete,
             pass: isFirstWhole ? (header.isProgressive ? 4 : 1) : firstRows.pass + 1,
             frames: isAnimated ? frames : [], loopCount: loops)
-        return try image.turned(1, options, nil, clock)
+        return try image.turned(1, options, nil, hasAlpha: firstHasAlpha, clock)
     }
 }

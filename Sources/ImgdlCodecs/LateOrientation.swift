@@ -3,10 +3,11 @@ import ImgdlCore
 extension DecodedImage {
     /// The same upright picture as the caller wants it: turned, scaled into the box if it stands out of that, converted. For
     /// an orientation that was found only behind the pixels, and for pixels that came as they are stored. `isDeep`: as words
-    /// that are not bytes times 257; `beside`: bytes of other canvases that the decoder holds.
+    /// that are not bytes times 257; `beside`: bytes of other canvases that the decoder holds; `hasAlpha`: of the
+    /// first frame, where the header is about all that have come.
     func turned(
         _ stored: Int, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isDeep: Bool = false,
-        beside: Int = 0, _ clock: DecodeClock?
+        beside: Int = 0, hasAlpha: Bool? = nil, _ clock: DecodeClock?
     ) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
@@ -23,7 +24,7 @@ extension DecodedImage {
         // Only a picture that is scaled has to know; and its header may be wrong. Rows that have not come say nothing: those
         // that have would be another step lighter or darker at the end.
         let isScaled = layout.isScaled(width: pixels.width, height: pixels.height)
-        var isOpaque = isScaled && !header.hasAlpha
+        var isOpaque = isScaled && !(hasAlpha ?? header.hasAlpha)
         if isOpaque { isOpaque = try pixels.isOpaque(rows: ready.height, clock) }
         let shown = try pixels.shown(
             as: layout, options, conversion, isOpaque: isOpaque, isDeep: isDeep, rows: ready.height, clock)

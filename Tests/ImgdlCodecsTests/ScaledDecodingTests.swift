@@ -141,13 +141,17 @@ final class ScaledDecodingTests: XCTestCase {
         webp.add("ANIM", [0, 0, 0, 0, 0, 0])
         for frame in frames { webp.add("ANMF", WebPFile.frame(width: 201, height: 150, frame)) }
         try checkPartials(webp.bytes(), boxed(80, 90), "WebP")
-        let palette: [UInt8] = [13, 70, 200, 255, 0, 9, 31, 99, 40, 90, 7, 255]
-        var gif = GIFFile(width: 201, height: 150, palette: palette)
-        for shift in 0..<2 {
-            let indices = (0..<201 * 150).map { UInt8(($0 * $0 / 7 + $0 / 201 + shift) % 4) }
-            gif.addFrame(width: 201, height: 150, indices)
+        // Something may be seen through a later frame: that says nothing of the first.
+        for transparent: UInt8? in [nil, 2] {
+            let palette: [UInt8] = [13, 70, 200, 255, 0, 9, 31, 99, 40, 90, 7, 255]
+            var gif = GIFFile(width: 201, height: 150, palette: palette)
+            for shift in 0..<2 {
+                let indices = (0..<201 * 150).map { UInt8(($0 * $0 / 7 + $0 / 201 + shift) % 4) }
+                if shift == 1 { gif.addControl(transparent: transparent) }
+                gif.addFrame(width: 201, height: 150, indices)
+            }
+            try checkPartials(gif.ended(), boxed(80, 90), "GIF, transparent: \(transparent.map(Int.init) ?? -1)")
         }
-        try checkPartials(gif.ended(), boxed(80, 90), "GIF")
     }
 
     private func checkPartials(_ bytes: [UInt8], _ options: DecodeOptions, _ name: String) throws {
@@ -162,11 +166,11 @@ final class ScaledDecodingTests: XCTestCase {
         XCTAssertEqual([final.pixels.width, final.pixels.height], [final.header.width, final.header.height], name)
         for (image, copy) in partials {
             XCTAssertEqual([image.pixels.width, image.pixels.height], [final.pixels.width, final.pixels.height], name)
-            // An animation does not say ahead how many frames it has.
+            // An animation does not say ahead how many frames it has, nor what is seen through them.
             var header = image.header
             header.frameCount = final.header.frameCount
             // Nor a file with a channel for alpha whether anything is in it.
-            if header.hasAlpha { header.hasAlpha = final.header.hasAlpha }
+            if header.hasAlpha || header.frameCount > 1 { header.hasAlpha = final.header.hasAlpha }
             XCTAssertEqual(header, final.header, name)
             guard !image.header.isProgressive else { continue }
             let ready = image.ready
