@@ -220,7 +220,7 @@ final class URLParserTests: XCTestCase {
         XCTAssertEqual(try URLParser.parse("app:me:hun@h/x", schemes).redacted, "app:h/x")
     }
 
-    /// What is refused, as a URL or as a reference, shows neither the user nor the password.
+    /// A refused URL or reference shows neither the user nor the password.
     func testARefusalShowsNothingOfAUser() throws {
         let base = try URLParser.parse("http://a/b")
         for text in [

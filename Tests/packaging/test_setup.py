@@ -319,12 +319,12 @@ class MakeTests(unittest.TestCase):
         os.symlink(os.path.basename(library), os.path.join(self.copy, "build/lib/libimgdl.so"))
         self.built(*objects)
         self.built("build/bin/imgdl", "build/man/.written")
-        # What is installed is all that is there: nobody has looked for packages, as after a change of their list.
+        # The files that are installed are all that is there: nobody has looked for packages, as after a change of their list.
         status, said = self.make("install", f"PREFIX={self.folder}/prefix")
         self.assertEqual(status, 0, said)
         self.assertTrue(os.path.exists(f"{self.folder}/prefix/lib/libimgdl.so.{version}"))
         self.assertFalse(os.path.exists(os.path.join(self.copy, "build/.setup-build")))
-        # What is not up to date is no more.
+        # A file that is not up to date is built again.
         os.utime(os.path.join(self.copy, "include/imgdl.h"), (2**31, 2**31))
         self.assert_says_that_swift_is_missing("install", f"PREFIX={self.folder}/prefix")
 

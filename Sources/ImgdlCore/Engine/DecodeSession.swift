@@ -59,7 +59,7 @@ final class DecodeSession: @unchecked Sendable {
         return report
     }
 
-    /// On a worker, once a step has failed: it again with the pixels that could be had. That may be as much work as the step.
+    /// The report of a failed step again, with the pixels that could be had. On a worker: it may be as much work as the step.
     func salvage(_ failed: DecodeReport) -> DecodeReport {
         var report = failed
         report.isSalvaged = true
@@ -70,7 +70,7 @@ final class DecodeSession: @unchecked Sendable {
     }
 }
 
-/// What a step brought: a partial image with `fed`, the picture with `finished`, salvaged pixels with `failed` where
+/// The result of a step: a partial image with `fed`, the picture with `finished`, salvaged pixels with `failed` where
 /// somebody asked for them.
 struct DecodeReport: Sendable {
     let transfer: TransferID
@@ -79,7 +79,7 @@ struct DecodeReport: Sendable {
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?
-    /// It has failed, and the pixels that could be had were looked for.
+    /// Whether the pixels that a failed step leaves have been looked for.
     var isSalvaged = false
     /// As the decoder says them.
     var memoryDemand: Int64 = 0

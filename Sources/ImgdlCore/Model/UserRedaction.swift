@@ -12,17 +12,17 @@ struct UserRedaction {
     /// Where each of them begins in the URL, and where that ends.
     private var places: [Int] = []
     private var shown: [UInt8] = []
-    /// Of `text`; -1: there is none.
+    /// The place of the last @ in `text`; -1: there is none.
     private var lastSign = -1
     /// In `text`: all ahead of it has been shown or left out.
     private var shownEnd = 0
 
     private let url: UnsafeBufferPointer<UInt8>
 
-    /// Of a canonical URL; nil: there is nothing in it to be left out.
+    /// The canonical URL without users and passwords; nil: it has none.
     static func redacted(_ url: UnsafeBufferPointer<UInt8>) -> String? {
         guard let colon = url.firstIndex(of: UInt8(ascii: ":")) else { return nil }
-        // Of a thousand downloads that are cancelled at once each is told of.
+        // A thousand downloads that are cancelled at once have a message each.
         guard mayHaveUser(url, from: colon + 1) else { return nil }
         let scheme = String(decoding: url[..<colon], as: UTF8.self)
         guard scheme != "data" else { return nil }
@@ -78,7 +78,7 @@ struct UserRedaction {
         }
     }
 
-    /// What stands in front of a place where an authority may begin.
+    /// The text in front of a place where an authority may begin.
     private enum Front {
         /// The URL's host, which is the name of a scheme: nobody knows where a password ends.
         case schemeForHost
@@ -113,7 +113,7 @@ struct UserRedaction {
         }
     }
 
-    /// What a segment is to the one behind it. `slash`: where it ends.
+    /// The front that a segment is to the one behind it. `slash`: where it ends.
     private func front(_ segment: ArraySlice<UInt8>, _ slash: Int, isHost: Bool) -> Front {
         let slashes = text[slash...].prefix(while: Self.isSlash).count
         let isNamed = segment.last == UInt8(ascii: ":")

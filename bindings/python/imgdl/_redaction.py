@@ -15,7 +15,7 @@ _SCHEME = rf"(?i)(?!file:)[a-z0-9+.-]+{_COLON}"
 _PASSWORD = rf"(?is)(?!\[).*?{_COLON}(?!\d*$)"
 _USER = rf"(?is).*?{_COLON}.*(?:@|%40)"
 
-# What stands in front of a piece between slashes.
+# The text in front of a piece between slashes.
 _NAME, _TWO_SLASHES, _SCHEME_AHEAD, _TWO_SCHEMES = range(4)
 
 

@@ -15,7 +15,7 @@ except ImportError:
     numpy = None
 
 WRONG = ("no", "false", "True", "", 0, 1, 1.0, None, [], {"session": "abc"})
-# What a call needs before the option means anything.
+# Options that a call needs before the one that is tried means anything.
 NEEDS = {"decode": {"body": True}, "stretch": {"size": (3, 4)}}
 
 
