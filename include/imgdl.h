@@ -211,7 +211,8 @@ enum {
     IMGDL_ERROR_PROTOCOL = 2205,           /* the server's answer is not HTTP, or breaks its rules                  */
     IMGDL_ERROR_TRUNCATED = 2206,          /* the body or the picture ends too early                                */
     IMGDL_ERROR_CONNECT_TIMEOUT = 2207,
-    IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte of the answer for too long                                    */
+    IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte of the answer for too long, or next to none while others wait */
+                                           /* for the memory that its body holds                                    */
     IMGDL_ERROR_TOTAL_TIMEOUT = 2209,      /* the request's own total_timeout_ms                                    */
     IMGDL_ERROR_PROXY_FAILED = 2210,
     IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop in which no cookie was set         */
@@ -1015,9 +1016,10 @@ typedef struct imgdl_config {
                                   /* or the scheme where it is neither http nor https) alone, with the same rule,    */
                                   /* until it is quicker or there is room. Once all such transfers together hold as  */
                                   /* much as this no others count so than those that had begun at such servers, and  */
-                                  /* the rest waits until idle timeouts have ended some: bodies and pixels take      */
-                                  /* three times this at most where servers stand still, besides what began there,   */
-                                  /* up to max_concurrent. A server that sends a byte now and then is not idle:      */
+                                  /* the rest waits until idle timeouts have ended some, also of those that bring    */
+                                  /* less than that in each second: bodies and pixels take three times this at most  */
+                                  /* where servers stand still, besides what began there, up to max_concurrent.      */
+                                  /* While nobody waits a server that sends a byte now and then is not idle:         */
                                   /* total_timeout_ms ends such a request                                            */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */

@@ -146,6 +146,8 @@ struct TransferDetours {
     var isSlow = false
     var slowSource: Source?
     var slowBytes: Int64 = 0
+    /// It brings next to nothing, holds memory that others wait for, and may not be slow any more.
+    var dripsSince: Instant?
 }
 
 /// What the rules know of a subscriber that has timeouts, retries or progress.

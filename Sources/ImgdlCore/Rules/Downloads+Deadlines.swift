@@ -62,6 +62,7 @@ extension Downloads {
             return overflow ? now : min(now, Instant(nanoseconds: sum))
         }
         transfers[id].lastActivity = shifted(transfers[id].lastActivity)
+        if let since = transfers[id].dripsSince { transfers[id].dripsSince = shifted(since) }
         forEachSubscriber(id) { downloads, subscriber in
             downloads.subscribers[subscriber].since = downloads.subscribers[subscriber].since.map(shifted)
         }

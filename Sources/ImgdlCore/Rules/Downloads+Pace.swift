@@ -3,7 +3,8 @@
 /// quicker or there is room for all. So whoever stands still holds up itself. Once they hold as much as the budget there are no
 /// more of them, but for those that had begun at a source that has used up its share, where nothing begins any more. So all
 /// together hold three times the budget at most, besides those: what came before that, what filled the budget then, and what
-/// does afterwards.
+/// does afterwards. One that brings next to nothing and cannot be slow any more holds up all others: it ends like a silent one,
+/// after its idle timeout.
 extension Downloads {
     /// Milliseconds between two looks at what has come.
     static var lookInterval: Int64 { 1_000 }
@@ -44,12 +45,16 @@ extension Downloads {
         nextLook = nil
         hasRoom = true
         guard isShortOfMemory || slowCount > 0 && !hasRoomForSlow else {
-            for id in running { setSlow(id, false) }
+            for id in running {
+                setSlow(id, false)
+                forgetDrip(id)
+            }
             return nil
         }
         // Those that go on while the lead is open have filled the budget together.
         let mayBeMore = isLeadOpen || slow.total < memory.budget
-        for id in running { judgePace(id, mayBeMore) }
+        for id in running { judgePace(id, mayBeMore, now) }
+        endLongestDrip(now)
         if let leader, transfers[leader].isSlow {
             openLead(now)
         } else if isLeadOpen {
@@ -63,12 +68,42 @@ extension Downloads {
     /// What slow transfers hold would fit, too, with some to spare.
     private var hasRoomForSlow: Bool { memory.fits(slow.total + memory.budget / 8) }
 
-    private mutating func judgePace(_ id: TransferID, _ mayBeMore: Bool) {
+    private mutating func judgePace(_ id: TransferID, _ mayBeMore: Bool, _ now: Instant) {
         let seen = transfers[id].seenBytes
         beginPace(id)
-        guard seen >= 0, transfers[id].seenBytes >= 0 else { return }
+        guard seen >= 0, transfers[id].seenBytes >= 0 else { return forgetDrip(id) }
         let isSlow = transfers[id].seenBytes - seen < limits.slowBytes
         setSlow(id, isSlow && (mayBeMore || transfers[id].isSlow || waitsForSource(id)))
+        let isItsServers = transfers[id].isAtTransport && transfers[id].pauses.isEmpty
+        guard isSlow, !transfers[id].isSlow, isItsServers, transfers[id].countedBytes > 0 else { return forgetDrip(id) }
+        transfers[id].dripsSince = transfers[id].dripsSince ?? now.advanced(byMilliseconds: -Self.lookInterval)
+    }
+
+    private mutating func forgetDrip(_ id: TransferID) {
+        if transfers[id].dripsSince != nil { transfers[id].dripsSince = nil }
+    }
+
+    /// One at each look, since the room it leaves may be all that the others need.
+    private mutating func endLongestDrip(_ now: Instant) {
+        var longest: (id: TransferID, since: Instant, timeout: Int64)?
+        for id in running {
+            guard let since = transfers[id].dripsSince, since < longest?.since ?? now else { continue }
+            let timeout = longestIdleTimeout(id)
+            if since.advanced(byMilliseconds: timeout) <= now { longest = (id, since, timeout) }
+        }
+        guard let longest else { return }
+        let pace = "less than \(limits.slowBytes) bytes a second for \(longest.timeout) ms"
+        let cause = "the server sent \(pace), while others waited for the memory that its body holds"
+        actions.append(.stop(longest.id))
+        failed(longest.id, Failure(.idleTimeout, cause), now)
+    }
+
+    private mutating func longestIdleTimeout(_ id: TransferID) -> Int64 {
+        var longest: Int64 = 0
+        forEachSubscriber(id) { downloads, subscriber in
+            longest = max(longest, downloads.subscribers[subscriber].options.idleTimeout(downloads.limits))
+        }
+        return longest
     }
 
     /// From here on it is seen what it brings; unless it waits for others itself.
@@ -117,6 +152,7 @@ extension Downloads {
         guard transfers[id].seenBytes >= 0 || transfers[id].isSlow else { return }
         transfers[id].seenBytes = -1
         setSlow(id, false)
+        forgetDrip(id)
     }
 
     /// Brings the count in line with what it holds.

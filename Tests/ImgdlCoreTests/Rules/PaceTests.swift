@@ -188,6 +188,78 @@ final class PaceTests: XCTestCase {
         XCTAssertLessThanOrEqual(play.downloads.memoryInUse, 3_000 + 3 * 300)
     }
 
+    /// Two servers that each send what fills the budget, and then a byte now and then: the second may not be slow any more.
+    private func beginDrips(_ play: inout Play) -> (drips: [TransferID], later: Play.Entry) {
+        let drips = (0..<2).map { play.submit(request("https://\($0).example/"), .quiet).transfer }
+        for id in drips {
+            play.connected(id)
+            play.head(id)
+        }
+        let later = play.submit(request("https://later.example/"), .quiet)
+        play.skip()
+        play.body(drips[0], 2_000)
+        for _ in 0..<3 { drip(&play, drips) }
+        play.body(drips[1], 2_000)
+        play.skip()
+        return (drips, later)
+    }
+
+    private func drip(_ play: inout Play, _ drips: [TransferID]) {
+        play.pass(1_000)
+        for id in drips where play.downloads.transfers.contains(id) && play.downloads.transfers[id].pauses.isEmpty {
+            play.body(id, 1)
+        }
+    }
+
+    /// Seen: two servers held up all others for as long as they liked.
+    func testADripThatHoldsUpAllOthersEndsAfterItsIdleTimeout() {
+        var play = play { $0.idleTimeout = 5_000 }
+        let (drips, later) = beginDrips(&play)
+        for _ in 0..<4 { drip(&play, drips) }
+        XCTAssertEqual(play.downloads.transfers[later.transfer].phase, .waiting)
+        XCTAssertEqual(play.downloads.transfers.count, 3, "its idle timeout is not over")
+        for _ in 0..<2 { drip(&play, drips) }
+        let actions = play.take()
+        XCTAssertTrue(actions.contains(.start(later.transfer)), "\(actions)")
+        XCTAssertEqual(actions.filter { $0 == .stop(drips[1]) }.count, 1, "\(actions)")
+        XCTAssertTrue(play.downloads.transfers.contains(drips[0]), "what it holds counts for its own server alone")
+    }
+
+    func testOneThatBringsEnoughMeanwhileIsNoDrip() {
+        var play = play { $0.idleTimeout = 5_000 }
+        let (drips, _) = beginDrips(&play)
+        for _ in 0..<4 { drip(&play, drips) }
+        play.pass(500)
+        play.body(drips[1], 10)
+        for _ in 0..<4 { drip(&play, drips) }
+        XCTAssertTrue(play.downloads.transfers.contains(drips[1]))
+        for _ in 0..<3 { drip(&play, drips) }
+        XCTAssertFalse(play.downloads.transfers.contains(drips[1]))
+    }
+
+    /// A host that was stopped, or a callback that took long, has kept nobody.
+    func testTimeInWhichNobodyLookedIsNoDrips() {
+        var play = play { $0.idleTimeout = 5_000 }
+        let (drips, _) = beginDrips(&play)
+        for _ in 0..<3 { drip(&play, drips) }
+        play.now = play.now.advanced(byMilliseconds: 60_000)
+        play.downloads.turnBegins(after: TurnDelay(awake: 60_000_000_000), play.now)
+        play.downloads.deadlineReached(play.now)
+        drip(&play, drips)
+        XCTAssertTrue(play.downloads.transfers.contains(drips[1]))
+        for _ in 0..<3 { drip(&play, drips) }
+        XCTAssertFalse(play.downloads.transfers.contains(drips[1]))
+    }
+
+    /// While the background keeps it, nobody knows what it would bring.
+    func testOneThatIsPausedIsNoDrip() {
+        var play = play { $0.idleTimeout = 5_000 }
+        let (drips, _) = beginDrips(&play)
+        play.downloads.enterBackground(grace: nil, play.now)
+        for _ in 0..<20 { play.pass(1_000) }
+        XCTAssertTrue(play.downloads.transfers.contains(drips[1]))
+    }
+
     /// A picture whose decoder is open and that does not go on is nothing that another one waits for.
     func testADecoderThatStandsStillHoldsUpNoOther() {
         let picture = PictureSize.known(width: 1_000, height: 1_000, held: 0)
