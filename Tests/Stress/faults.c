@@ -173,6 +173,19 @@ unsigned count_entries(const char *folder)
     return count;
 }
 
+void print_descriptors(void)
+{
+    for (int number = 0; number < 1024; number++) {
+        char path[64], name[512];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", number);
+        ssize_t length = readlink(path, name, sizeof name - 1);
+        if (length < 0)
+            continue;
+        name[length] = 0;
+        printf("descriptor %d: %s\n", number, name);
+    }
+}
+
 long resident_kilobytes(void)
 {
     long all = 0, resident = 0;

@@ -230,11 +230,18 @@ static void check_growth(void)
         violation("memory grows: %ld KiB at first, %ld at the end", first, last);
 }
 
+/* Executors stay for the next round, and each has a descriptor. */
+static unsigned count_descriptors(void)
+{
+    unsigned all = count_entries("fd"), of_executors = count_executors();
+    return all > of_executors ? all - of_executors : 0;
+}
+
 /* The system tells nobody when a thread is gone: this is looked for. */
 static int is_what_it_was(void)
 {
     imgdl_trim(IMGDL_TRIM_CACHES);
-    return count_entries("task") <= threads_before && count_entries("fd") <= files_before;
+    return count_entries("task") <= threads_before && count_descriptors() <= files_before;
 }
 
 static void check_shared(void)
@@ -254,7 +261,7 @@ static void check_process(unsigned round)
 {
     imgdl_trim(IMGDL_TRIM_CACHES);
     if (round < 2) {
-        unsigned threads = count_entries("task"), files = count_entries("fd");
+        unsigned threads = count_entries("task"), files = count_descriptors();
         /* It may not have started all of its own yet. */
         threads_before = threads + 4 > threads_before ? threads + 4 : threads_before;
         files_before = files + 4 > files_before ? files + 4 : files_before;
@@ -263,9 +270,11 @@ static void check_process(unsigned round)
         return;
     }
     for (double end = seconds_now() + 20; !is_what_it_was(); usleep(10000))
-        if (seconds_now() > end)
+        if (seconds_now() > end) {
+            print_descriptors();
             violation("%u threads where there were %u, %u descriptors where there were %u", count_entries("task"),
-                      threads_before, count_entries("fd"), files_before);
+                      threads_before, count_descriptors(), files_before);
+        }
     long memory = resident_kilobytes();
     note_allocated();
     if (memory > 2 * memory_before + 200000 && !getenv("IMGDL_PLAYER_IGNORES_MEMORY"))
@@ -301,8 +310,8 @@ static void play_round(unsigned round)
     /* Of what was released while it decoded for nobody, a moment after everybody was told. */
     until(are_canvases_back, "canvases in memory of ours are not given back");
     check_process(round);
-    printf("round %u: %ld requests and tables, %u threads, %ld KiB, %ld allocated\n", round, count, count_entries("task"),
-           resident_kilobytes(), allocated_kilobytes());
+    printf("round %u: %ld requests and tables, %u threads, %u descriptors, %ld KiB, %ld allocated\n", round, count,
+           count_entries("task"), count_descriptors(), resident_kilobytes(), allocated_kilobytes());
     fflush(stdout);
 }
 

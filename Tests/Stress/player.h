@@ -203,6 +203,7 @@ struct executor_model *enter_executor(struct executor_model *model);
 void leave_executor(struct executor_model *outer);
 struct executor_model *model_of(imgdl_executor *executor);
 void new_executor(void);
+unsigned count_executors(void); /* that have references */
 int dispatch(struct executor_model *model, uint32_t most); /* how many ran; -1: another thread is at it */
 /* Whose callback runs on this thread; NULL: none of a pumped executor. */
 extern _Thread_local struct executor_model *dispatching;
@@ -252,6 +253,7 @@ void reap_children(int waits);
 void children_prepare(void); /* before the library is used */
 static inline void ignore(long unused) { (void)unused; }
 unsigned count_entries(const char *folder); /* of /proc/self */
+void print_descriptors(void);                /* what each of this process leads to */
 long resident_kilobytes(void);
 
 #endif

@@ -213,6 +213,14 @@ struct executor_model *model_of(imgdl_executor *executor)
     return NULL;
 }
 
+unsigned count_executors(void)
+{
+    unsigned count = 0;
+    for (unsigned i = atomic_load(&model_count); i-- > 0;)
+        count += atomic_load(&models[i].references) > 0;
+    return count;
+}
+
 void new_executor(void)
 {
     imgdl_executor *executor = NULL;

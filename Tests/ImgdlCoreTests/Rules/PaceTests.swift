@@ -195,11 +195,13 @@ final class PaceTests: XCTestCase {
             play.connected(id)
             play.head(id)
         }
-        let later = play.submit(request("https://later.example/"), .quiet)
+        let first = play.submit(request("https://later.example/0"), .quiet)
         play.skip()
         play.body(drips[0], 2_000)
         for _ in 0..<3 { drip(&play, drips) }
+        play.cancel(first)
         play.body(drips[1], 2_000)
+        let later = play.submit(request("https://later.example/1"), .quiet)
         play.skip()
         return (drips, later)
     }
