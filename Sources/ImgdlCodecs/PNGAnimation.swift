@@ -265,7 +265,9 @@ final class PNGAnimation {
         guard let frame, let layout, var canvas else { return }
         self.frame = nil
         let pixels = try canvas.next(isFinal(layout) ? options.allocator : nil, clock)
-        try frame.pixels.draw(on: pixels, ended, clock)
+        // Over nothing a frame is as it is stored, also where it is transparent: so is the picture itself.
+        let blends = ended.blends && !frames.isEmpty
+        try frame.pixels.draw(on: pixels, ended.rectangle, blends: blends, clock)
         canvas.dispose(pixels, ended.rectangle, ended.disposal)
         self.canvas = canvas
         frames.append(
@@ -279,15 +281,15 @@ final class PNGAnimation {
 extension PixelBuffer {
     /// As the source or over what is there, both with straight alpha.
     fileprivate func draw(
-        on canvas: PixelBuffer, _ control: PNGAnimation.Control, _ clock: DecodeClock
+        on canvas: PixelBuffer, _ area: PixelRectangle, blends: Bool, _ clock: DecodeClock
     ) throws(Failure) {
         let blend = format == .rgba16 ? codec_blend_over_words : codec_blend_over
-        let left = control.rectangle.x * format.bytesPerPixel
+        let left = area.x * format.bytesPerPixel
         for y in 0..<height {
             try clock.check(after: width)
             let from = bytes.advanced(by: y * stride)
-            let to = canvas.bytes.advanced(by: (control.rectangle.y + y) * canvas.stride + left)
-            if control.blends {
+            let to = canvas.bytes.advanced(by: (area.y + y) * canvas.stride + left)
+            if blends {
                 blend(to.assumingMemoryBound(to: UInt8.self), from.assumingMemoryBound(to: UInt8.self), width)
             } else {
                 to.copyMemory(from: from, byteCount: rowBytes)

@@ -78,6 +78,31 @@ final class APNGTests: XCTestCase {
         }
     }
 
+    /// Over nothing: what is transparent keeps its colours, as the picture itself has them.
+    func testTheFirstFrameIsAsItIsStoredWhereItIsDrawnOver() {
+        let rows = PNGFile.rows(width: 2, [[200, 100, 50, 0], [7, 8, 9, 255]])
+        for hidden in [false, true] {
+            var file = PNGFile(width: 2, height: 2)
+            file.add("acTL", PNGFile.number(2) + PNGFile.number(0))
+            if hidden { file.add("IDAT", Self.data(0)) }
+            file.add("fcTL", PNGFile.control(0, width: 2, height: 2, disposal: 1, blend: 1))
+            if hidden {
+                file.add("fdAT", PNGFile.number(1) + rows)
+            } else {
+                file.add("IDAT", rows)
+            }
+            let next = hidden ? 2 : 1
+            file.add("fcTL", PNGFile.control(next, width: 2, height: 2, blend: 1))
+            file.add("fdAT", PNGFile.number(next + 1) + Self.data(2))
+            let alone = verdict(file.ended(), all: false)
+            let among = verdict(file.ended(), all: true)
+            XCTAssertEqual(among.frames.count, 2)
+            XCTAssertEqual(alone.pixels?.prefix(8), [200, 100, 50, 0, 200, 100, 50, 0], "hidden \(hidden)")
+            XCTAssertEqual(among.pixels, alone.pixels, "hidden \(hidden)")
+            XCTAssertEqual(among.frames.first, alone.pixels, "hidden \(hidden)")
+        }
+    }
+
     func testADefaultImageThatIsNoFrameIsNeverShown() {
         for count in 1...3 {
             for all in [false, true] {
