@@ -93,6 +93,26 @@ final class URLParserTests: XCTestCase {
         }
     }
 
+    /// curl's own words are for who knows its source.
+    func testRefusalsSayWhatToLookAt() {
+        let table = [
+            ("h/x", "it does not begin with a scheme, such as https://"),
+            ("htt p://x", "it does not begin with a scheme, such as https://"),
+            ("http://", "it has no host"), ("http://./", "its host is not one that a server can have"),
+            ("http://h h/", "its host is not one that a server can have"),
+            ("http://[::1/", "what stands in brackets is no IPv6 address"),
+            ("http://[::g]/", "what stands in brackets is no IPv6 address"),
+            ("http://h:99999/", "its port is not a number from 1 to 65535"),
+            ("http://h:80x/", "its port is not a number from 1 to 65535"),
+            ("http://h:0/", "the port is 0"),
+            ("http://u%0d:p@h/", "it has a broken or forbidden percent-encoding"),
+        ]
+        for (text, words) in table {
+            let message = refusal { () throws(Failure) in try URLParser.parse(text) }?.message ?? ""
+            XCTAssertEqual(message, "not a URL that can be requested: \(words)", text)
+        }
+    }
+
     /// Each of these names one server to us or to curl, and another one, or none, to a browser or another parser.
     func testWhereParsersDifferAboutTheServer() throws {
         let backslash = [

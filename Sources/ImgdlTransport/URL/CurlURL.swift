@@ -159,6 +159,22 @@ final class CurlURL {
     }
 
     static func invalid(_ code: CURLUcode) -> Failure {
-        Failure(.invalidURL, "not a URL that can be requested: \(String(cString: curl_url_strerror(code)))")
+        Failure(.invalidURL, "not a URL that can be requested: \(cause(code))")
+    }
+
+    /// In words that say what to look at; curl's are for who knows its source.
+    private static func cause(_ code: CURLUcode) -> String {
+        switch code {
+        case CURLUE_BAD_SCHEME: "it does not begin with a scheme, such as https://"
+        case CURLUE_BAD_SLASHES: "two slashes belong behind its scheme, as in https://"
+        case CURLUE_NO_HOST: "it has no host"
+        case CURLUE_BAD_HOSTNAME: "its host is not one that a server can have"
+        case CURLUE_BAD_IPV6: "what stands in brackets is no IPv6 address"
+        case CURLUE_BAD_PORT_NUMBER: "its port is not a number from 1 to 65535"
+        case CURLUE_BAD_LOGIN, CURLUE_BAD_USER, CURLUE_BAD_PASSWORD: "its user name or password is malformed"
+        case CURLUE_URLDECODE: "it has a broken or forbidden percent-encoding"
+        case CURLUE_MALFORMED_INPUT: "it is malformed"
+        default: String(cString: curl_url_strerror(code))
+        }
     }
 }
