@@ -1017,9 +1017,9 @@ typedef struct imgdl_config {
                                   /* until it is quicker or there is room. Once all such transfers together hold as  */
                                   /* much as this no others count so than those that had begun at such servers, and  */
                                   /* the rest waits until idle timeouts have ended some, also of those that bring    */
-                                  /* less than that in each second: bodies and pixels take three times this at most  */
-                                  /* where servers stand still, besides what began there, up to max_concurrent.      */
-                                  /* While nobody waits a server that sends a byte now and then is not idle:         */
+                                  /* less than that a second: bodies and pixels take three times this at most where  */
+                                  /* servers stand still, besides what began there, up to max_concurrent. While      */
+                                  /* nobody waits, a server that sends a byte now and then is not idle:              */
                                   /* total_timeout_ms ends such a request                                            */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */

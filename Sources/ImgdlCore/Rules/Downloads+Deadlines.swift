@@ -48,7 +48,7 @@ extension Downloads {
     package mutating func turnBegins(after delay: TurnDelay, _ now: Instant) {
         if delay.outlivesConnections { networkChanged() }
         guard delay.excess > 0 else { return }
-        postponeLook(now)
+        postponeLook(delay.excess, now)
         // Who waits for a turn gets all of that time back anyhow.
         for id in running where transfers[id].pauses.isEmpty && !transfers[id].waitsForTurn {
             shiftClocks(id, by: delay.excess, now)
@@ -62,7 +62,6 @@ extension Downloads {
             return overflow ? now : min(now, Instant(nanoseconds: sum))
         }
         transfers[id].lastActivity = shifted(transfers[id].lastActivity)
-        if let since = transfers[id].dripsSince { transfers[id].dripsSince = shifted(since) }
         forEachSubscriber(id) { downloads, subscriber in
             downloads.subscribers[subscriber].since = downloads.subscribers[subscriber].since.map(shifted)
         }

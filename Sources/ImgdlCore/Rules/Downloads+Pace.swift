@@ -3,8 +3,7 @@
 /// quicker or there is room for all. So whoever stands still holds up itself. Once they hold as much as the budget there are no
 /// more of them, but for those that had begun at a source that has used up its share, where nothing begins any more. So all
 /// together hold three times the budget at most, besides those: what came before that, what filled the budget then, and what
-/// does afterwards. One that brings next to nothing and cannot be slow any more holds up all others: it ends like a silent one,
-/// after its idle timeout.
+/// does afterwards. One that brings next to nothing and cannot be slow any more holds up all others (Downloads+Drips).
 extension Downloads {
     /// Milliseconds between two looks at what has come.
     static var lookInterval: Int64 { 1_000 }
@@ -29,9 +28,12 @@ extension Downloads {
         remind(next, .look)
     }
 
-    /// Nobody has looked for a while: what came in that time has not been seen.
-    mutating func postponeLook(_ now: Instant) {
-        if nextLook != nil { nextLook = now.advanced(byMilliseconds: Self.lookInterval) }
+    /// Nobody has looked for a while, of which `excess` nanoseconds count for nobody: what came in that time has not been seen.
+    mutating func postponeLook(_ excess: Int64, _ now: Instant) {
+        guard let due = nextLook else { return }
+        let (sum, overflow) = due.nanoseconds.addingReportingOverflow(excess)
+        let latest = now.advanced(byMilliseconds: Self.lookInterval)
+        nextLook = overflow ? latest : min(latest, Instant(nanoseconds: sum))
     }
 
     /// `heardUntil`: as of `deadlineReached`. Gives its time where that has passed, and nobody knows yet what has come.
@@ -53,57 +55,31 @@ extension Downloads {
         }
         // Those that go on while the lead is open have filled the budget together.
         let mayBeMore = isLeadOpen || slow.total < memory.budget
-        for id in running { judgePace(id, mayBeMore, now) }
-        endLongestDrip(now)
+        let othersWait = waitsForMemory
+        for id in running { judgePace(id, mayBeMore, othersWait: othersWait) }
+        endDrip(now)
         if let leader, transfers[leader].isSlow {
             openLead(now)
         } else if isLeadOpen {
             isLeadOpen = false
             needsLeader = isPressing
         }
-        if !running.isEmpty { remindOfLook(now) }
+        // What ended may have begun them anew.
+        if !running.isEmpty, nextLook == nil { remindOfLook(now) }
         return nil
     }
 
     /// What slow transfers hold would fit, too, with some to spare.
     private var hasRoomForSlow: Bool { memory.fits(slow.total + memory.budget / 8) }
 
-    private mutating func judgePace(_ id: TransferID, _ mayBeMore: Bool, _ now: Instant) {
+    private mutating func judgePace(_ id: TransferID, _ mayBeMore: Bool, othersWait: Bool) {
         let seen = transfers[id].seenBytes
+        let wasSlow = transfers[id].isSlow
         beginPace(id)
-        guard seen >= 0, transfers[id].seenBytes >= 0 else { return forgetDrip(id) }
-        let isSlow = transfers[id].seenBytes - seen < limits.slowBytes
-        setSlow(id, isSlow && (mayBeMore || transfers[id].isSlow || waitsForSource(id)))
-        let isItsServers = transfers[id].isAtTransport && transfers[id].pauses.isEmpty
-        guard isSlow, !transfers[id].isSlow, isItsServers, transfers[id].countedBytes > 0 else { return forgetDrip(id) }
-        transfers[id].dripsSince = transfers[id].dripsSince ?? now.advanced(byMilliseconds: -Self.lookInterval)
-    }
-
-    private mutating func forgetDrip(_ id: TransferID) {
-        if transfers[id].dripsSince != nil { transfers[id].dripsSince = nil }
-    }
-
-    /// One at each look, since the room it leaves may be all that the others need.
-    private mutating func endLongestDrip(_ now: Instant) {
-        var longest: (id: TransferID, since: Instant, timeout: Int64)?
-        for id in running {
-            guard let since = transfers[id].dripsSince, since < longest?.since ?? now else { continue }
-            let timeout = longestIdleTimeout(id)
-            if since.advanced(byMilliseconds: timeout) <= now { longest = (id, since, timeout) }
-        }
-        guard let longest else { return }
-        let pace = "less than \(limits.slowBytes) bytes a second for \(longest.timeout) ms"
-        let cause = "the server sent \(pace), while others waited for the memory that its body holds"
-        actions.append(.stop(longest.id))
-        failed(longest.id, Failure(.idleTimeout, cause), now)
-    }
-
-    private mutating func longestIdleTimeout(_ id: TransferID) -> Int64 {
-        var longest: Int64 = 0
-        forEachSubscriber(id) { downloads, subscriber in
-            longest = max(longest, downloads.subscribers[subscriber].options.idleTimeout(downloads.limits))
-        }
-        return longest
+        guard seen >= 0, transfers[id].seenBytes >= 0 else { return }
+        let brought = max(0, transfers[id].seenBytes - seen)
+        setSlow(id, brought < limits.slowBytes && (mayBeMore || wasSlow || waitsForSource(id)))
+        countDrip(id, brought: brought, holdsUp: othersWait && !wasSlow)
     }
 
     /// From here on it is seen what it brings; unless it waits for others itself.
@@ -149,29 +125,28 @@ extension Downloads {
 
     /// It has no place any more.
     mutating func forgetPace(_ id: TransferID) {
+        forgetDrip(id)
         guard transfers[id].seenBytes >= 0 || transfers[id].isSlow else { return }
         transfers[id].seenBytes = -1
         setSlow(id, false)
-        forgetDrip(id)
     }
 
     /// Brings the count in line with what it holds.
     mutating func updateSlow(_ id: TransferID) {
         guard let source = transfers[id].slowSource else { return }
-        var bytes: Int64 = 0
-        if transfers[id].isSlow {
-            // While a hook is asked its body counts for that.
-            bytes = transfers[id].countedBytes - transfers[id].owedBytes
-            for variant in transfers[id].variants { bytes += variant.reserved }
-        } else {
-            transfers[id].slowSource = nil
-        }
+        let bytes = transfers[id].isSlow ? bytesInWork(id) : 0
+        if !transfers[id].isSlow { transfers[id].slowSource = nil }
         let change = bytes - transfers[id].slowBytes
         guard change != 0 else { return }
         transfers[id].slowBytes = bytes
         slow.change(change, of: source, budget: memory.budget)
         hasRoom = true
         excuse()
+    }
+
+    func bytesInWork(_ id: TransferID) -> Int64 {
+        // While a hook is asked its body counts for that.
+        transfers[id].variants.reduce(transfers[id].countedBytes - transfers[id].owedBytes) { $0 + $1.reserved }
     }
 
     // MARK: Who waits for it

@@ -172,8 +172,8 @@ final class CurlURL {
         case CURLUE_BAD_IPV6: "what stands in brackets is no IPv6 address"
         case CURLUE_BAD_PORT_NUMBER: "its port is not a number from 1 to 65535"
         case CURLUE_BAD_LOGIN, CURLUE_BAD_USER, CURLUE_BAD_PASSWORD: "its user name or password is malformed"
-        case CURLUE_URLDECODE: "it has a broken or forbidden percent-encoding"
-        case CURLUE_MALFORMED_INPUT: "it is malformed"
+        case CURLUE_URLDECODE: "it has a percent-encoding that may not be there"
+        case CURLUE_MALFORMED_INPUT: "it is malformed, or far too long"
         default: String(cString: curl_url_strerror(code))
         }
     }
