@@ -212,7 +212,7 @@ enum {
     IMGDL_ERROR_TRUNCATED = 2206,          /* the body or the picture ends too early                                */
     IMGDL_ERROR_CONNECT_TIMEOUT = 2207,
     IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte of the answer for too long, or next to none while others wait */
-                                           /* for the memory that its body holds                                    */
+                                           /* for memory                                                            */
     IMGDL_ERROR_TOTAL_TIMEOUT = 2209,      /* the request's own total_timeout_ms                                    */
     IMGDL_ERROR_PROXY_FAILED = 2210,
     IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop in which no cookie was set         */
@@ -987,7 +987,7 @@ typedef struct imgdl_config {
     uint32_t connect_timeout_ms;  /* name, connection and TLS; 0 is 15 000                                           */
     uint32_t idle_timeout_ms;     /* without a byte of the answer; 0 is 15 000. Neither counts time in which the     */
                                   /* downloader could not look, as in an inline callback or while the process is     */
-                                  /* stopped                                                                         */
+                                  /* stopped. While others wait for memory next to none is none, see memory_budget   */
     uint32_t max_redirects;       /* 0 is 10; at most 100                                                            */
     uint32_t reserved;
     const char *user_agent;       /* NULL is "imgdl/1.1.0"                                                           */
@@ -1016,11 +1016,12 @@ typedef struct imgdl_config {
                                   /* or the scheme where it is neither http nor https) alone, with the same rule,    */
                                   /* until it is quicker or there is room. Once all such transfers together hold as  */
                                   /* much as this no others count so than those that had begun at such servers, and  */
-                                  /* the rest waits until idle timeouts have ended some, also of those that bring    */
-                                  /* less than that a second: bodies and pixels take three times this at most where  */
-                                  /* servers stand still, besides what began there, up to max_concurrent. While      */
-                                  /* nobody waits, a server that sends a byte now and then is not idle:              */
-                                  /* total_timeout_ms ends such a request                                            */
+                                  /* the rest waits until idle timeouts have ended some. One of these that brings    */
+                                  /* less than 16 KiB a second while others wait ends with IDLE_TIMEOUT, too, once   */
+                                  /* it is behind by its idle timeout. So bodies and pixels take three times this at */
+                                  /* most where servers stand still, besides what began there, up to max_concurrent. */
+                                  /* No other transfer is idle while a byte comes now and then: total_timeout_ms     */
+                                  /* ends it                                                                         */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;

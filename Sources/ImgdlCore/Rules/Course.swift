@@ -146,8 +146,8 @@ struct TransferDetours {
     var isSlow = false
     var slowSource: Source?
     var slowBytes: Int64 = 0
-    /// Milliseconds that it owes others, who wait for the memory that it holds while it brings next to nothing.
-    var dripDebt: Int64 = 0
+    /// Milliseconds that it is behind `slowBytes` a second (Downloads+Drips).
+    var behind: Int64 = 0
 }
 
 /// What the rules know of a subscriber that has timeouts, retries or progress.

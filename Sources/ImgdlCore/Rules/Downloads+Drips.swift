@@ -1,36 +1,37 @@
-/// Transfers beyond the budget that bring next to nothing, and that may not be slow any more (Downloads+Pace): all others would
-/// wait for them as long as their servers like. Each second in which one brings less than `slowBytes`, while others wait, is a
-/// debt, and what it brings pays for it: bursts now and then are as little as drops. Once the debt is as long as its idle
-/// timeout it ends like a silent one, one at each look, since the room that it leaves may be all that the others need.
+/// A drip: a transfer that brings less than `slowBytes` a second while others wait for memory, and that does not become slow
+/// (Downloads+Pace), since slow ones hold the budget already. All others would wait for it for as long as its server likes. The
+/// time that it is behind adds up, and what it brings is taken off: bursts now and then are as little as drops. Once that is as
+/// long as its idle timeout it ends like a silent one, one at each look, since the room that it leaves may be all that the others
+/// need.
 extension Downloads {
-    /// Somebody needs memory that others have.
-    var waitsForMemory: Bool {
-        if !heldDecodes.isEmpty || waiting.count > 0 { return true }
+    /// Of those that wait, somebody would go on if there were more of it.
+    var othersWaitForMemory: Bool {
+        if !heldDecodes.isEmpty || memory.isFull && waiting.count > 0 { return true }
         return pressed.contains { transfers.contains($0) && transfers[$0].pauses.contains(.memory) }
     }
 
-    /// What is paused or slow owes what it owed before.
+    /// One that is slow or paused for memory is no further behind than before; a slow one catches up. Without its place it is not
+    /// behind at all.
     mutating func countDrip(_ id: TransferID, brought: Int64, holdsUp: Bool) {
-        let isItsServers = transfers[id].isAtTransport && transfers[id].pauses.isEmpty && bytesInWork(id) > 0
-        let grown = holdsUp && isItsServers ? Self.lookInterval : 0
-        guard grown > 0 || transfers[id].dripDebt > 0 else { return }
+        let grown = holdsUp && transfers[id].isAtTransport && bytesInWork(id) > 0 ? Self.lookInterval : 0
+        guard grown > 0 || transfers[id].behind > 0 else { return }
         let (scaled, overflow) = brought.multipliedReportingOverflow(by: Self.lookInterval)
         guard limits.slowBytes > 0, !overflow else { return forgetDrip(id) }
-        transfers[id].dripDebt = max(0, transfers[id].dripDebt + grown - scaled / limits.slowBytes)
+        transfers[id].behind = max(0, transfers[id].behind + grown - scaled / limits.slowBytes)
     }
 
     mutating func forgetDrip(_ id: TransferID) {
-        if transfers[id].dripDebt != 0 { transfers[id].dripDebt = 0 }
+        if transfers[id].behind != 0 { transfers[id].behind = 0 }
     }
 
     /// The leader, for whom others are paused; the largest whose canvas others wait for to be decoded; or the largest, where those
     /// like it hold half of the budget together.
     mutating func endDrip(_ now: Instant) {
-        guard waitsForMemory else { return }
+        guard othersWaitForMemory else { return }
         var held: Int64 = 0
         var largest: (id: TransferID, bytes: Int64, timeout: Int64)?
         var blocking: (id: TransferID, bytes: Int64, timeout: Int64)?
-        for id in running where transfers[id].dripDebt > 0 && !transfers[id].isSlow {
+        for id in running where transfers[id].behind > 0 && !transfers[id].isSlow {
             guard let timeout = overdueTimeout(id, now) else { continue }
             let bytes = bytesInWork(id)
             held += bytes
@@ -39,8 +40,8 @@ extension Downloads {
             if isWaitedFor, bytes > blocking?.bytes ?? -1 { blocking = (id, bytes, timeout) }
         }
         guard let drip = blocking ?? (held >= memory.budget / 2 ? largest : nil) else { return }
-        let pace = "less than \(limits.slowBytes) bytes a second for \(drip.timeout) ms"
-        let cause = "the server sent \(pace), while others waited for the memory that its body holds"
+        let pace = "less than \(limits.slowBytes) bytes a second on average, while others waited for memory"
+        let cause = "the server sent \(pace), for \(drip.timeout) ms or more"
         actions.append(.stop(drip.id))
         failed(drip.id, Failure(.idleTimeout, cause), now)
     }
@@ -54,6 +55,6 @@ extension Downloads {
             if let since = downloads.subscribers[subscriber].since { last = max(last ?? since, since) }
         }
         let hasTime = last.map { $0.advanced(byMilliseconds: longest) > now } ?? false
-        return transfers[id].dripDebt >= longest && !hasTime ? longest : nil
+        return transfers[id].behind >= longest && !hasTime ? longest : nil
     }
 }

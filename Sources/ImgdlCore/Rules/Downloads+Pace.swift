@@ -28,7 +28,8 @@ extension Downloads {
         remind(next, .look)
     }
 
-    /// Nobody has looked for a while, of which `excess` nanoseconds count for nobody: what came in that time has not been seen.
+    /// The next look is later by `excess` nanoseconds, in which nobody looked; by an interval from now at most, so that late turns
+    /// do not put it off for ever.
     mutating func postponeLook(_ excess: Int64, _ now: Instant) {
         guard let due = nextLook else { return }
         let (sum, overflow) = due.nanoseconds.addingReportingOverflow(excess)
@@ -55,7 +56,7 @@ extension Downloads {
         }
         // Those that go on while the lead is open have filled the budget together.
         let mayBeMore = isLeadOpen || slow.total < memory.budget
-        let othersWait = waitsForMemory
+        let othersWait = othersWaitForMemory
         for id in running { judgePace(id, mayBeMore, othersWait: othersWait) }
         endDrip(now)
         if let leader, transfers[leader].isSlow {

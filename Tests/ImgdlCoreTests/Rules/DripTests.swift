@@ -129,15 +129,6 @@ final class DripTests: XCTestCase {
         XCTAssertFalse(play.downloads.transfers.contains(drips[1]))
     }
 
-    /// While the background keeps it, nobody knows what it would bring.
-    func testOneThatIsPausedIsNoDrip() {
-        var play = play { $0.idleTimeout = 5_000 }
-        let (drips, _) = beginDrips(&play)
-        play.downloads.enterBackground(grace: nil, play.now)
-        for _ in 0..<20 { play.pass(1_000) }
-        XCTAssertTrue(play.downloads.transfers.contains(drips[1]))
-    }
-
     /// Nobody has looked for 0.9 s, again and again: it is looked all the same.
     func testLooksAreNotPutOffForEver() {
         var play = play { $0.idleTimeout = 5_000 }
@@ -151,7 +142,7 @@ final class DripTests: XCTestCase {
         XCTAssertFalse(play.downloads.transfers.contains(drips[1]))
     }
 
-    /// One is slow and the other is not, in turns: what it owes is not forgotten while it is slow.
+    /// One is slow and the other is not, in turns: it is no less behind while it is slow.
     func testTwoThatTakeTurnsHoldUpNobodyForEver() {
         var play = play { $0.idleTimeout = 5_000 }
         let (drips, later) = beginDrips(&play)
@@ -197,19 +188,52 @@ final class DripTests: XCTestCase {
         XCTAssertTrue(play.downloads.transfers.contains(drips[1]))
     }
 
+    /// HTTP/2, whose streams are not paused.
+    private func beginStream(_ play: inout Play, _ url: String, _ count: Int) -> TransferID {
+        let id = play.submit(request(url), .quiet).transfer
+        play.connected(id)
+        let head = ResponseHead(status: 200, httpVersion: 20, fields: [], contentLength: nil, isEncoded: false)
+        _ = play.downloads.headReceived(id, head, location: nil, play.now)
+        play.body(id, count)
+        return id
+    }
+
     /// What it holds would help nobody.
     func testASmallDripIsNotEndedForALargeOne() {
         var play = play { $0.idleTimeout = 5_000 }
-        let still = receive(&play, "https://a.example/", 2_000)
+        let still = receive(&play, "https://a.example/", 2_000).transfer
         play.pass(1_000)
-        let small = receive(&play, "https://b.example/", 5)
-        let later = play.submit(request("https://later.example/"), .quiet)
-        play.connected(later.transfer)
-        play.head(later.transfer)
-        for _ in 0..<8 { drip(&play, [still.transfer, small.transfer]) }
-        let large = receive(&play, "https://c.example/", 1_100)
-        for _ in 0..<3 { drip(&play, [still.transfer, small.transfer, large.transfer]) }
-        XCTAssertTrue(play.downloads.transfers.contains(small.transfer))
+        let small = beginStream(&play, "https://b.example/", 5)
+        let quick = beginStream(&play, "https://c.example/", 1_100)
+        _ = play.submit(request("https://later.example/"), .quiet)
+        for _ in 0..<10 {
+            drip(&play, [still, small])
+            play.body(quick, 10)
+        }
+        XCTAssertTrue(play.downloads.transfers.contains(small))
+    }
+
+    func testTheLargestEndsFirstAndOneAtEachLook() {
+        // With the second of 900 there is no room for others yet, with 700 there is.
+        for (bytes, ends) in [(900, [false, false, true]), (700, [false, false])] {
+            var play = play { $0.idleTimeout = 5_000 }
+            let still = receive(&play, "https://a.example/", 2_000).transfer
+            play.pass(1_000)
+            let smaller = beginStream(&play, "https://b.example/", bytes)
+            let larger = beginStream(&play, "https://c.example/", 1_200)
+            let later = play.submit(request("https://later.example/"), .quiet)
+            play.skip()
+            var gone: [(larger: Bool, smaller: Bool)] = []
+            for _ in 0..<9 {
+                drip(&play, [still, smaller, larger])
+                let hasEnded = { (play: borrowing Play, id: TransferID) in !play.downloads.transfers.contains(id) }
+                let now = (larger: hasEnded(play, larger), smaller: hasEnded(play, smaller))
+                if gone.last.map({ $0 != now }) ?? true { gone.append(now) }
+            }
+            XCTAssertEqual(gone.map(\.larger), Array([false, true, true].prefix(ends.count)), "\(bytes)")
+            XCTAssertEqual(gone.map(\.smaller), ends, "\(bytes)")
+            XCTAssertTrue(play.takeStarts().contains(later.transfer), "\(bytes)")
+        }
     }
 
     /// Its own time has only begun.

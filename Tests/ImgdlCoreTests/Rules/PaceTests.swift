@@ -87,7 +87,7 @@ final class PaceTests: XCTestCase {
     }
 
     /// Bytes now and then, as many as would keep an idle clock from ever running out.
-    func testADripIsSlow() {
+    func testBytesNowAndThenAreSlow() {
         var play = play()
         let drip = receive(&play, "https://drip.example/", 1_000)
         let later = play.submit(request("https://later.example/"), .quiet)
@@ -128,7 +128,7 @@ final class PaceTests: XCTestCase {
         XCTAssertEqual(play.downloads.pausedCount, 0)
         play.skip()
         play.body(entries[5].transfer, 9)
-        play.expect([], "a drip does not lead")
+        play.expect([], "a slow one does not lead")
         play.body(entries[4].transfer, 20)
         XCTAssertEqual(play.downloads.leader, entries[4].transfer)
         XCTAssertEqual(play.downloads.pausedCount, 8, "all but that and the slow one")
