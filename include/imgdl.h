@@ -1012,16 +1012,16 @@ typedef struct imgdl_config {
                                   /* begins until half of the quarter is answered; all others go on. What a cache    */
                                   /* has for a request waits as well, for its hooks and for its executor             */
                                   /* A transfer that brings less than 16 KiB in a second while others wait for       */
-                                  /* memory holds up no others: what it holds counts for its server (host and port,  */
-                                  /* or the scheme where it is neither http nor https) alone, with the same rule,    */
-                                  /* until it is quicker or there is room. Once all such transfers together hold as  */
-                                  /* much as this no others count so than those that had begun at such servers, and  */
-                                  /* the rest waits until idle timeouts have ended some. One of these that brings    */
-                                  /* less than 16 KiB a second while others wait ends with IDLE_TIMEOUT, too, once   */
-                                  /* it is behind by its idle timeout. So bodies and pixels take three times this at */
-                                  /* most where servers stand still, besides what began there, up to max_concurrent. */
-                                  /* No other transfer is idle while a byte comes now and then: total_timeout_ms     */
-                                  /* ends it                                                                         */
+                                  /* memory takes none from others, though it keeps its place among max_concurrent:  */
+                                  /* what it holds counts for its server (host and port, or the scheme where it is   */
+                                  /* neither http nor https) alone, with the same rule, until it is quicker or there */
+                                  /* is room. Once all such transfers together hold as much as this no others count  */
+                                  /* so than those that had begun at such servers, and the rest waits until idle     */
+                                  /* timeouts have ended some. Any other that brings less than 16 KiB a second while */
+                                  /* others wait ends with IDLE_TIMEOUT, too, once it is behind by its idle timeout. */
+                                  /* So bodies and pixels take three times this at most where servers stand still,   */
+                                  /* besides what began there, up to max_concurrent. No transfer else is idle while  */
+                                  /* a byte comes now and then: total_timeout_ms ends it                             */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;
