@@ -1017,8 +1017,9 @@ typedef struct imgdl_config {
                                   /* neither http nor https) alone, with the same rule, until it is quicker or there */
                                   /* is room. Once all such transfers together hold as much as this no others count  */
                                   /* so than those that had begun at such servers, and the rest waits until idle     */
-                                  /* timeouts have ended some. Any other that brings less than 16 KiB a second while */
-                                  /* others wait ends with IDLE_TIMEOUT, too, once it is behind by its idle timeout. */
+                                  /* timeouts have ended some. Of the others that bring less than 16 KiB a second    */
+                                  /* while these wait, one a second ends with IDLE_TIMEOUT, too, once it is behind   */
+                                  /* by its idle timeout: one for which others are paused, or the largest.           */
                                   /* So bodies and pixels take three times this at most where servers stand still,   */
                                   /* besides what began there, up to max_concurrent. No transfer else is idle while  */
                                   /* a byte comes now and then: total_timeout_ms ends it                             */

@@ -4,7 +4,7 @@
 /// long as its idle timeout it ends like a silent one, one at each look, since the room that it leaves may be all that the others
 /// need.
 extension Downloads {
-    /// Of those that wait, somebody would go on if there were more of it.
+    /// Whether somebody who waits would go on if there were more memory.
     var othersWaitForMemory: Bool {
         if !heldDecodes.isEmpty || memory.isFull && waiting.count > 0 { return true }
         return pressed.contains { transfers.contains($0) && transfers[$0].pauses.contains(.memory) }

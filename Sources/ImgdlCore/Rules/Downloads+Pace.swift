@@ -65,7 +65,7 @@ extension Downloads {
             isLeadOpen = false
             needsLeader = isPressing
         }
-        // What ended may have begun them anew.
+        // Looks may have begun anew with what has ended.
         if !running.isEmpty, nextLook == nil { remindOfLook(now) }
         return nil
     }

@@ -198,7 +198,7 @@ final class DripTests: XCTestCase {
         return id
     }
 
-    /// What it holds would help nobody.
+    /// The few bytes that it holds would help nobody.
     func testASmallDripIsNotEndedForALargeOne() {
         var play = play { $0.idleTimeout = 5_000 }
         let still = receive(&play, "https://a.example/", 2_000).transfer
