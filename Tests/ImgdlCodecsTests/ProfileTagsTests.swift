@@ -109,4 +109,32 @@ final class ProfileTagsTests: XCTestCase {
         options.convertsToSRGB = true
         try assertStops(inks.withAPP2(Profile(PICTURE_PROFILE_INKS).bytes), options, after: 150)
     }
+
+    /// No stop comes between: with the largest grid and the longest curves that are followed.
+    func testWhatIsFollowedIsMadeReadyInTime() throws {
+        let inks = Profile(PICTURE_PROFILE_FINE).bytes
+        XCTAssert(areBounded(inks))
+        XCTAssertGreaterThan(inks.count, 23 * 23 * 23 * 23 * 3 * 2, "the grid is smaller than it may be")
+        let picture = Picture("small", PICTURE_JPEG_CMYK, width: 8, height: 8).encoded()
+        let curves = Profile(PICTURE_PROFILE_CURVES).bytes
+        XCTAssert(areBounded(curves))
+        XCTAssertGreaterThan(curves.count, 3 * 65_000, "the curves are shorter than they may be")
+        let plain = Picture("small", PICTURE_PNG_RGB, width: 8, height: 8).encoded()
+        for (name, file) in [
+            ("grid", picture.withAPP2(inks, order: Array(1...30))), ("curves", plain.withICCP(curves)),
+        ] {
+            var options = DecodeOptions()
+            options.convertsToSRGB = true
+            var least = Int64.max
+            for _ in 0..<5 where least >= 50_000_000 {
+                let begin = threadTime()
+                let decoder = BuiltInCodec().makeDecoder(options)
+                try feed(decoder, file, pieces: .max / 2)
+                let image = try decoder.finish()
+                least = min(least, threadTime() - begin)
+                XCTAssertEqual(image.colour.notes, [.profile, .converted], name)
+            }
+            XCTAssertLessThan(least, 50_000_000, "of CPU time: \(name)")
+        }
+    }
 }

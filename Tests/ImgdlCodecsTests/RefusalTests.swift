@@ -136,9 +136,17 @@ final class RefusalTests: XCTestCase {
     /// A long chunk nobody needs is neither kept nor inflated, and an endless one ends with the body.
     func testUselessChunksOfPNG() {
         let bytes = Picture("a", PICTURE_PNG_RGB).encoded()
-        let text: [UInt8] = [0x00, 0x0F, 0x42, 0x40] + Array("zTXt".utf8) + [UInt8](repeating: 7, count: 1_000_004)
-        let padded = Array(bytes[..<33]) + text + Array(bytes[33...])
-        XCTAssert(decode(padded, pieces: 1000) == decode(bytes))
+        func chunk(_ name: String) -> [UInt8] {
+            [0x00, 0x0F, 0x42, 0x40] + Array(name.utf8) + [UInt8](repeating: 7, count: 1_000_004)
+        }
+        for name in ["zTXt", "iTXt", "tEXt", "pCAL", "sCAL", "hIST", "sPLT"] {
+            let padded = Array(bytes[..<33]) + chunk(name) + Array(bytes[33...])
+            XCTAssert(decode(padded, pieces: 1000) == decode(bytes), name)
+            // Behind the pixels, ahead of the end.
+            let behind = Array(bytes.dropLast(12)) + chunk(name) + Array(bytes.suffix(12))
+            XCTAssert(decode(behind, pieces: 1000) == decode(bytes), "\(name) behind the pixels")
+        }
+        let text = chunk("zTXt")
         let endless = Array(bytes[..<33]) + [0x7F, 0xFF, 0xFF, 0xFF] + Array(text[4...])
         XCTAssertEqual(decode(endless).failure?.code, .truncated)
         let unknown = Array(bytes[..<33]) + [0, 0, 0, 0] + Array("NeXt".utf8) + [0, 0, 0, 0] + Array(bytes[33...])

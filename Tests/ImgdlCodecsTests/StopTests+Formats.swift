@@ -52,6 +52,22 @@ extension StopTests {
         try assertStops(file.withChunk("eXIf", DeepPicture.exif(6)), turned, after: 300, "turned")
     }
 
+    /// What was had of a picture that breaks off is not made into one for nobody.
+    func testSalvage() throws {
+        func cut(_ file: [UInt8]) -> [UInt8] { Array(file.dropLast(file.count / 50 + 100)) }
+        let scans = Picture("scans", PICTURE_JPEG_PROGRESSIVE, width: 8000, height: 6000).encoded()
+        try assertSalvageStops(cut(scans), after: 20, "a progressive JPEG")
+        var turned = DecodeOptions()
+        turned.pixelFormat = .bgra8Premultiplied
+        let flat = png(width: 8000, height: 5000, isInterlaced: true)
+        try assertSalvageStops(cut(flat.withChunk("eXIf", DeepPicture.exif(6))), turned, after: 5, "a turned PNG")
+        var converted = DecodeOptions()
+        converted.convertsToSRGB = true
+        converted.pixelFormat = .rgba16
+        try assertSalvageStops(
+            cut(flat.withICCP(Profile(PICTURE_PROFILE_RGB).bytes)), converted, after: 20, "a converted PNG")
+    }
+
     func testThumbnails() throws {
         // Made as large as the picture, which is a hundred megapixels large.
         var file = Picture("a", PICTURE_JPEG_BASELINE, width: 100, height: 100, orientation: 1)

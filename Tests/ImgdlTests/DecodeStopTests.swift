@@ -65,7 +65,8 @@ final class DecodeStopTests: DownloaderTestCase {
             start(picture("scans.jpg")) { $0.decode = options }
         }
         assertEnds(download, "IMGDL_ERROR_DECODE_TIMEOUT")
-        XCTAssertLessThan(work() - begun, 5)
+        // What is beyond the limit, with the transfer and all else that the process does.
+        XCTAssertLessThan(work() - begun, 0.4)
         assertDownloaderEndsAtOnce()
     }
 }

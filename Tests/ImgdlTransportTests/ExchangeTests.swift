@@ -260,7 +260,9 @@ final class ExchangeTests: TransportTestCase {
     /// None was asked for.
     func testTransferCodings() throws {
         for (coding, code) in [
-            ("gzip", ErrorCode.protocolError), ("rot13", .protocolError), ("gzip, chunked", .protocolError),
+            ("gzip", ErrorCode.protocolError), ("br", .protocolError), ("zstd", .protocolError),
+            ("rot13", .protocolError),
+            ("gzip, chunked", .protocolError),
         ] {
             origin.route("/coded") { exchange in
                 try exchange.send(raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n0\r\n\r\n")

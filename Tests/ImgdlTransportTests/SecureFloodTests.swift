@@ -12,7 +12,7 @@ import XCTest
 final class SecureFloodTests: TransportTestCase {
     /// Nanoseconds of the engine's thread that a request of another server waits for: a turn is ended after 50 ms, and
     /// somebody has to look.
-    private static let longestWait: Int64 = 400_000_000
+    private static let longestWait: Int64 = 100_000_000
     private static let mostMemory = 32 << 20
 
     private final class Said: Sendable { let count = Atomic<Int>(0) }

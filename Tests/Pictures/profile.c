@@ -16,6 +16,27 @@ static cmsHPROFILE make_rgb(void)
     return profile;
 }
 
+/* Three curves as long as lcms2 reads. */
+static cmsHPROFILE make_curves(void)
+{
+    enum { POINTS = 32767 };
+    static cmsUInt16Number table[POINTS];
+    for (int i = 0; i < POINTS; i++)
+        table[i] = (cmsUInt16Number)((uint64_t)i * i * 65535 / ((uint64_t)(POINTS - 1) * (POINTS - 1)));
+    const cmsCIExyY white = {0.3127, 0.3290, 1};
+    const cmsCIExyYTRIPLE primaries = {{0.64, 0.33, 1}, {0.21, 0.71, 1}, {0.15, 0.06, 1}};
+    cmsToneCurve *curves[3];
+    /* A difference of one point keeps lcms2 from writing one curve for all. */
+    for (int c = 0; c < 3; c++) {
+        table[POINTS / 2] ^= 1;
+        curves[c] = cmsBuildTabulatedToneCurve16(NULL, POINTS, table);
+        table[POINTS / 2] ^= (cmsUInt16Number)(c + 1);
+    }
+    cmsHPROFILE profile = cmsCreateRGBProfile(&white, &primaries, curves);
+    cmsFreeToneCurveTriple(curves);
+    return profile;
+}
+
 static cmsHPROFILE make_gray(void)
 {
     cmsToneCurve *curve = cmsBuildGamma(NULL, 1.4);
@@ -33,12 +54,13 @@ static cmsInt32Number mix_inks(const cmsUInt16Number in[], cmsUInt16Number out[]
     return 1;
 }
 
-static cmsHPROFILE make_inks(void)
+/* `points`: of the grid, for each ink. */
+static cmsHPROFILE make_inks(uint32_t points)
 {
     cmsHPROFILE profile = cmsCreateProfilePlaceholder(NULL), rgb = cmsCreate_sRGBProfile(), lab = cmsCreateLab4Profile(NULL);
     cmsHTRANSFORM to_lab = cmsCreateTransform(rgb, TYPE_RGB_16, lab, TYPE_Lab_16, INTENT_PERCEPTUAL, 0);
     cmsPipeline *pipeline = cmsPipelineAlloc(NULL, 4, 3);
-    cmsStage *table = cmsStageAllocCLut16bit(NULL, 7, 4, 3, NULL);
+    cmsStage *table = cmsStageAllocCLut16bit(NULL, points, 4, 3, NULL);
     cmsStageSampleCLut16bit(table, mix_inks, to_lab, 0);
     /* The tag holds a table between curves. */
     cmsPipelineInsertStage(pipeline, cmsAT_END, cmsStageAllocToneCurves(NULL, 4, NULL));
@@ -73,7 +95,9 @@ static cmsHPROFILE make_costly(void)
 uint8_t *picture_profile(uint32_t kind, size_t *size)
 {
     cmsHPROFILE profile = kind == PICTURE_PROFILE_GRAY     ? make_gray()
-                          : kind == PICTURE_PROFILE_INKS   ? make_inks()
+                          : kind == PICTURE_PROFILE_INKS   ? make_inks(7)
+                          : kind == PICTURE_PROFILE_FINE   ? make_inks(23)
+                          : kind == PICTURE_PROFILE_CURVES ? make_curves()
                           : kind == PICTURE_PROFILE_COSTLY ? make_costly()
                                                            : make_rgb();
     cmsUInt32Number length = 0;
@@ -93,7 +117,7 @@ void picture_to_srgb(
     cmsUInt32Number in = COLORSPACE_SH(PT_RGB) | CHANNELS_SH(3) | EXTRA_SH(1) | BYTES_SH(bytes), out = in;
     if (kind == PICTURE_PROFILE_GRAY)
         in = COLORSPACE_SH(PT_GRAY) | CHANNELS_SH(1) | EXTRA_SH(3) | BYTES_SH(bytes);
-    if (kind == PICTURE_PROFILE_INKS)
+    if (kind == PICTURE_PROFILE_INKS || kind == PICTURE_PROFILE_FINE)
         in = COLORSPACE_SH(PT_CMYK) | CHANNELS_SH(4) | BYTES_SH(bytes);
     cmsHTRANSFORM transform = cmsCreateTransform(input, in, output, out, INTENT_PERCEPTUAL, 0);
     memcpy(to, from, count * 4 * bytes);

@@ -29,7 +29,7 @@ COMPILERS = {
 CATCHES = re.compile(r"^ *except imgdl\.Error\b", re.M)
 
 # In place of the pictures of an example: refused by the call, answered with an error, and cut.
-ADDRESS = re.compile(r"https://example\.org/(?:picture\.(?:jpg|png|webp)|\{name\})(?:\?etag=v1)?(?!\?)")
+ADDRESS = re.compile(r"https://example\.org/(?:picture\.(?:jpg|png|webp)|nothing\.jpg(?=\?_)|\{name\})(?:\?etag=v1|\?_signature=secret)?(?!\?)")
 FAILURES = {
     "refused": "http:/example.org/picture.jpg",
     "missing": "https://example.org/nothing.jpg",
@@ -142,6 +142,22 @@ class CodeTests(unittest.TestCase):
             # A limit that the example sets may be reached before the cut is, or after it.
             limits = "|IMGDL_ERROR_(BODY|PIXEL)_LIMIT" if what == "cut" and "LimitError" in block.text else ""
             self.assertRegex(done.stdout + done.stderr, SAYS[what] + limits, said)
+
+    def test_the_crawler_with_servers_that_it_may_reach(self) -> None:
+        """The example for URLs of strangers, which is run with a refused address above: with a picture, and with none."""
+        block, = (block for block in BLOCKS if block.frame == "crawler")
+        denies = "config.flags = IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES;\n"
+        self.assertIn(denies, block.text)
+        home = self.world.home("crawler_with_servers")
+        source = home / "example.c"
+        source.write_text(blocks.framed(block, FRAMES).replace(denies, ""), "utf-8")
+        linked = ["-o", home / "example", "-L", BUILD / "lib", "-limgdl", "-pthread"]
+        status, said = tool(*COMPILERS["c"], "-I", ROOT / "include", source, *linked, folder=home)
+        self.assertEqual(status, 0, said)
+        for what, address in {**FAILURES, "good": "https://example.org/picture.jpg"}.items():
+            done = self.world.run([home / "example", self.world.local(address, home)], home)
+            self.assertEqual(done.returncode, 1 if what == "refused" else 0, f"{what}: {done.stdout}{done.stderr}")
+            self.assertRegex(done.stdout, {**SAYS, "good": "^IMGDL_OK $"}[what], what)
 
     def failing(self, block: Block, what: str, address: str, home: Path) -> list[str | Path]:
         """Its command, with that address."""

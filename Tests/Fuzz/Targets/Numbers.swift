@@ -93,7 +93,7 @@ func fuzzPictureNumbers(_ bytes: UnsafeRawBufferPointer) throws {
     options.targetWidth = Int(UInt32(truncatingIfNeeded: number(8)))
     options.targetHeight = Int(UInt32(truncatingIfNeeded: number(8) >> 32))
     options.maximumOutputBytes = chosen[0] & 0x80 != 0 ? number(16) : nil
-    options.maximumMemoryBytes = number(16)
+    options.maximumMemoryBytes = chosen[0] & 0x10 != 0 ? nil : number(16)
     options.maximumFrames = .max
     var probe = HeaderProbe()
     let size = probe.feed(picture)
@@ -111,17 +111,19 @@ func fuzzPictureNumbers(_ bytes: UnsafeRawBufferPointer) throws {
             try? options.checkMemory(canvas: layout, count: frames, codec: CheckedNumber(width) * CheckedNumber(height))
         }
     }
-    try decode(picture, options)
+    try decode(picture, options, hasSide: chosen[0] & 0x20 != 0)
 }
 
-/// Through the whole library, with no limit but on memory: so much that a run takes milliseconds.
-private func decode(_ picture: UnsafeRawBufferPointer, _ chosen: DecodeOptions) throws {
+/// Through the whole library, with no limit but on memory: so much that a run takes milliseconds. With `hasSide` rows may be
+/// as long as a format can say.
+private func decode(_ picture: UnsafeRawBufferPointer, _ chosen: DecodeOptions, hasSide: Bool) throws {
     var options = imgdl_decode_options()
     imgdl_decode_options_init(&options, MemoryLayout<imgdl_decode_options>.stride)
     options.max_pixels = .max
     options.max_animation_pixels = .max
     options.max_memory_bytes = 1 << 20
     options.max_frames = .max
+    options.max_side = hasSide ? .max : 0
     options.target_width = UInt32(chosen.targetWidth)
     options.target_height = UInt32(chosen.targetHeight)
     var image: OpaquePointer?

@@ -113,6 +113,25 @@ extension XCTestCase {
         XCTAssertLessThan(late, Self.bound, name, file: file, line: line)
     }
 
+    /// Somebody cancels while what came of a cut picture is made into one. `after` is less than that takes, all together.
+    func assertSalvageStops(
+        _ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), after milliseconds: Int, _ name: String,
+        file: StaticString = #filePath, line: UInt = #line
+    ) throws {
+        let cancelled = try leastOverrun { () throws in
+            let decoder = BuiltInCodec().makeDecoder(options)
+            XCTAssertEqual(
+                failure(of: decoder, bytes, pieces: .max / 2, partials: false)?.code, .truncated, name, file: file,
+                line: line)
+            let stopper = try Stopper(decoder, after: milliseconds)
+            _ = decoder.salvagedImage()
+            let overrun = stopper.overrun()
+            XCTAssertNotNil(overrun, "\(name): it had ended before", file: file, line: line)
+            return overrun ?? 0
+        }
+        XCTAssertLessThan(cancelled, Self.bound, name, file: file, line: line)
+    }
+
     /// Of up to five tries. Time that another guest of the machine takes counts as the thread's own, and so do page faults
     /// while memory is short: they can only make it more.
     private func leastOverrun(_ measure: () throws -> Double) rethrows -> Double {

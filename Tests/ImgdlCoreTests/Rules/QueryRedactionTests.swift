@@ -18,16 +18,28 @@ final class QueryRedactionTests: XCTestCase {
         }
     }
 
-    /// A server's redirect may be long: each part of it is looked at once. With each part looked at from each these are minutes.
+    /// A server's redirect may be long: each part of it is looked at once. Four times the length take four times as long, and
+    /// not sixteen times.
     func testLongPathsAreReadOnce() {
-        let begin = ThreadClock.now()
         for part in ["/a", "//a", "//a:b@c", "//a:b", "/http:a", "/http://a:b", "/%40", "//@", "/http:", "/:", "//[a"] {
             for scheme in ["http://h", "http://http", "own:x"] {
-                let url = Array((scheme + String(repeating: part, count: 100_000 / part.utf8.count)).utf8)
-                let redacted = url.withUnsafeBufferPointer(UserRedaction.redacted)
-                XCTAssertLessThanOrEqual(redacted?.utf8.count ?? 0, url.count + 3, "\(scheme) \(part)")
+                var ratio = Double.infinity
+                // Another guest of the machine may take time that counts as the thread's own.
+                for _ in 0..<5 where ratio >= 8 {
+                    ratio = min(ratio, redactionTime(scheme, part, 100_000) / redactionTime(scheme, part, 25_000))
+                }
+                XCTAssertLessThan(ratio, 8, "\(scheme) \(part)")
             }
         }
-        XCTAssertLessThan(ThreadClock.now() - begin, 30_000_000_000)
+    }
+
+    /// Of CPU, for a URL of so many bytes.
+    private func redactionTime(_ scheme: String, _ part: String, _ length: Int) -> Double {
+        let url = Array((scheme + String(repeating: part, count: length / part.utf8.count)).utf8)
+        let begin = ThreadClock.now()
+        let redacted = url.withUnsafeBufferPointer(UserRedaction.redacted)
+        let time = ThreadClock.now() - begin
+        XCTAssertLessThanOrEqual(redacted?.utf8.count ?? 0, url.count + 3, "\(scheme) \(part)")
+        return Double(max(1, time))
     }
 }
