@@ -222,6 +222,39 @@ final class ValidationTests: CachingTestCase {
         }
     }
 
+    /// What the server says to a HEAD for one variant is about that one alone: another is neither fresh nor stale by it, and has
+    /// its own fields and bytes.
+    func testAHEADForOneVariantLeavesTheOtherAsItIs() throws {
+        func asking(_ language: String) -> [HeaderField] { [HeaderField("Accept-Language", language)] }
+        for (tag, isChanged) in [(nil, false), ("1", false), ("1", true)] as [(String?, Bool)] {
+            let path = "/\(tag ?? "")\(isChanged)"
+            func serve(_ said: String, _ tag: String?) {
+                network.answers { request in
+                    let language = request.fields.first(named: "Accept-Language") ?? ""
+                    let fields = [("Cache-Control", "max-age=60"), ("Vary", "Accept-Language"), ("X-Said", said)]
+                    return Reply(
+                        200, fields + (tag.map { [("ETag", "\"\(language)-\($0)\"")] } ?? []), Array(language.utf8))
+                }
+            }
+            func check(_ language: String, _ outcome: CacheOutcome, _ said: String) throws {
+                let heard = try get(path, .only, fields: asking(language))
+                XCTAssertEqual(heard.outcome, outcome, "\(path) \(language)")
+                XCTAssertEqual(heard.field("X-Said"), said, "\(path) \(language)")
+                XCTAssertEqual(heard.bytes, Array(language.utf8), "\(path) \(language)")
+            }
+            serve("to a GET", tag)
+            for language in ["de", "en"] { _ = try get(path, fields: asking(language)) }
+            clock.pass(seconds: 40)
+            serve("to a HEAD", isChanged ? "2" : tag)
+            _ = try get(path, .reload, method: "HEAD", fields: asking("en"))
+            try check("de", .hit, "to a GET")
+            try check("en", isChanged ? .stale : .hit, isChanged ? "to a GET" : "to a HEAD")
+            clock.pass(seconds: 30)
+            try check("de", .stale, "to a GET")
+            try check("en", isChanged ? .stale : .hit, isChanged ? "to a GET" : "to a HEAD")
+        }
+    }
+
     /// What is stored for whom a challenge has found out answers them, and is validated in their name.
     func testAChallengeFindsWhatIsStoredForWhomItFindsOut() throws {
         let fields = [("ETag", "\"1\""), ("Cache-Control", "max-age=60")]
