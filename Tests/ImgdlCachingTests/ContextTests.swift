@@ -72,8 +72,8 @@ final class ContextTests: ContextTestCase {
         try checkPairs("http://a.example", Way.all + [Way.unverified])
     }
 
-    /// What a server chooses by is kept as far as it is no secret.
-    func testNoFieldThatSaysWhoAsksIsWritten() throws {
+    /// What a server chooses by is kept as far as it is no secret, and nothing is by which a request says who asks.
+    func testNothingThatSaysWhoAsksIsWritten() throws {
         try open(onDisk: true) { _ in }
         let names = ["X-Api-Key", "X-Token", "Host", "Authorization", "Cookie", "Origin"]
         serve([("Cache-Control", "max-age=60"), ("Vary", (names + ["Accept"]).joined(separator: ", "))])
@@ -81,6 +81,22 @@ final class ContextTests: ContextTestCase {
             let fields = [HeaderField(name, "sesame"), HeaderField("Accept", "image/known")]
             for outcome in [CacheOutcome.network, .hit] {
                 XCTAssertEqual(try get("/\(name)", fields: fields).outcome, outcome, name)
+            }
+        }
+        let ways = [
+            Way(
+                name: "user", identity: Way.identity { $0.credential = Credential(user: "sesame", password: "sesame") }),
+            Way.trusting("key") {
+                $0.tls.clientCertificate = "/c"
+                $0.tls.clientKey = "/k"
+                $0.tls.clientKeyPassword = "sesame"
+            },
+            Way(name: "jar", identity: Way.identity { $0.usesCookies = true }, cookies: "a=sesame"),
+            Way(name: "proxy", trust: Array("http://sesame:sesame@p.example".utf8), isTrust: true),
+        ]
+        for way in ways {
+            for outcome in [CacheOutcome.network, .hit] {
+                XCTAssertEqual(try get(way, "/\(way.name)").outcome, outcome, way.name)
             }
         }
         try store.cache.flush()
@@ -93,7 +109,10 @@ final class ContextTests: ContextTestCase {
             }
         }
         XCTAssertFalse(try files(with: "image/known").isEmpty, "the files are read where it is written")
-        XCTAssertEqual(try files(with: "sesame"), [])
+        // As it is, and as Basic sends it.
+        for secret in ["sesame", Data("sesame".utf8).base64EncodedString()] {
+            XCTAssertEqual(try files(with: secret), [], secret)
+        }
     }
 
     /// Requests that run at the same time share a transfer where all is equal, and nowhere else.
