@@ -12,9 +12,8 @@ final class LimitTests: StoreTestCase {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// Of a body of 1,000 bytes without fields under a key of some letters, and of none.
+    /// Of a body of 1,000 bytes without fields under a key of some letters.
     private let cost = StorageCost.file(1_000) + StorageCost.row(response(), key: "k000")
-    private let emptyCost = StorageCost.row(response(), key: "k000")
 
     func testTheOnesUsedLongestAgoGoWhenThereIsNoMoreRoom() throws {
         configuration.maximumBytes = 100 * cost
@@ -323,6 +322,10 @@ final class LimitTests: StoreTestCase {
         let statistics = try cache.statistics()
         XCTAssertEqual(statistics.notStored, 50)
         XCTAssertEqual(statistics.stored, Int64(few))
+        XCTAssertEqual(log.kinds, [.notStored])
+        let message = try XCTUnwrap(log.all.first).message
+        XCTAssertTrue(
+            message.hasSuffix("50 answers were not stored: the disk takes them slower than they come"), message)
         XCTAssertEqual(temporaries, [])
         XCTAssertNil(cache.wait("k49"))
         XCTAssertNotNil(cache.wait("k50"))
