@@ -198,7 +198,7 @@ final class FolderTests: StoreTestCase {
         let outside = String(path.dropLast("/cache".count)) + "/outside"
         let names = [
             "index-1.sqlite", "index-1.sqlite-wal", "index-1.sqlite-shm", "index-1.sqlite-journal", "key", "lock-1",
-            "changes-1",
+            "changes-1", "turn-1", "opening-1",
         ]
         for name in names {
             for kind in ["link", "pipe", "folder", "device"] {
@@ -216,6 +216,9 @@ final class FolderTests: StoreTestCase {
                 XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), "\(name) \(kind)")
                 XCTAssertTrue(try cache.statistics().isWritable, "\(name) \(kind) \(log.all.map(\.message))")
                 XCTAssertEqual(read(outside), [1, 2, 3], "\(name) \(kind)")
+                var status = stat()
+                let isGone = lstat("\(path)/\(name)", &status) != 0
+                XCTAssertTrue(isGone || status.st_mode & S_IFMT == S_IFREG, "\(name) \(kind) is there still")
                 cache.close()
                 removeFolder(path)
             }
@@ -240,29 +243,39 @@ final class FolderTests: StoreTestCase {
         XCTAssertEqual(log.kinds, [])
     }
 
-    func testFoldersThatAreLinksAreNotFollowed() throws {
+    /// In place of a folder of the cache's own: a link is not followed, nobody waits at a pipe or at a device, and the cache works.
+    func testWhatIsInPlaceOfAFolderIsNotFollowed() throws {
         let outside = String(path.dropLast("/cache".count)) + "/outside"
         for name in ["bodies-1", "writers-1", "bodies-1/shards"] {
-            mkdir(path, 0o700)
-            mkdir(outside, 0o700)
-            let precious = outside + "/00000000000000aa"
-            write([1], to: precious)
-            if name == "bodies-1/shards" {
-                mkdir(path + "/bodies-1", 0o700)
-                for shard in 0..<Folder.shardCount { symlink(outside, Folder(path: path).shard(shard).description) }
-            } else {
-                symlink(outside, "\(path)/\(name)")
+            for kind in [S_IFLNK, S_IFIFO, S_IFCHR] {
+                let label = "\(name), \(String(kind, radix: 8))"
+                mkdir(path, 0o700)
+                mkdir(outside, 0o700)
+                defer { for folder in [path, outside] { removeFolder(folder) } }
+                write([1], to: outside + "/00000000000000aa")
+                var places = ["\(path)/\(name)"]
+                if name == "bodies-1/shards" {
+                    mkdir(path + "/bodies-1", 0o700)
+                    places = (0..<Folder.shardCount).map { Folder(path: path).shard($0).description }
+                }
+                let isMade = places.allSatisfy { place in
+                    kind == S_IFLNK
+                        ? symlink(outside, place) == 0
+                        : mknod(place, kind | 0o600, kind == S_IFCHR ? 1 << 8 | 7 : 0) == 0
+                }
+                // Not every machine makes devices.
+                if kind == S_IFCHR, !isMade { continue }
+                XCTAssertTrue(isMade, label)
+                let cache = try open()
+                cache.put("k", bytes(100))
+                try cache.flush()
+                try cache.finishBackgroundWork()
+                XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), label)
+                XCTAssertTrue(try cache.statistics().isWritable, "\(label) \(log.all.map(\.message))")
+                try cache.clear()
+                cache.close()
+                XCTAssertEqual(Folder.names(in: outside), ["00000000000000aa"], label)
             }
-            let cache = try open()
-            cache.put("k", bytes(100))
-            try cache.flush()
-            try cache.finishBackgroundWork()
-            XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), name)
-            try cache.clear()
-            cache.close()
-            XCTAssertEqual(Folder.names(in: outside), ["00000000000000aa"], name)
-            removeFolder(path)
-            removeFolder(outside)
         }
     }
 
