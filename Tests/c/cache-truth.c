@@ -64,6 +64,43 @@ static void store(imgdl_cache *cache, const char *url)
     REQUIRE_OK(imgdl_cache_flush(cache));
 }
 
+static imgdl_cache_stats statistics(imgdl_cache *cache)
+{
+    imgdl_cache_stats stats;
+    imgdl_cache_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_cache_statistics(cache, &stats));
+    return stats;
+}
+
+TEST("unflushed counts what is stored, still there and not safe yet; a flush brings it to none")
+{
+    enum { COUNT = 3 };
+    char *directory = new_folder();
+    const char *urls[COUNT];
+    int unwritable = 0;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    CHECK_NUMBER(statistics(cache).unflushed, 0);
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    for (unsigned i = 0; i < COUNT; i++) {
+        urls[i] = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d-%u", (int)getpid(), i);
+        CHECK_CODE(ask(downloader, urls[i], 0, BODY).code, IMGDL_OK);
+        CHECK_NUMBER(statistics(cache).unflushed, i + 1);
+    }
+    REQUIRE_OK(imgdl_cache_remove(cache, urls[0]));
+    CHECK_NUMBER(statistics(cache).unflushed, COUNT - 1);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    CHECK_NUMBER(statistics(cache).unflushed, 0);
+    CHECK_CODE(ask(downloader, urls[0], 0, BODY).code, IMGDL_OK);
+    CHECK_NUMBER(statistics(cache).unflushed, 1);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    CHECK_NUMBER(statistics(cache).unflushed, 0);
+    CHECK_NUMBER(unwritable, 0);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    free(directory);
+}
+
 TEST("CACHE_BUSY: another connection holds a transaction that writes")
 {
     char *directory = new_folder();
@@ -248,6 +285,54 @@ static int tell(int in, int out, char command)
     return outcome;
 }
 
+static void end_other(pid_t child, int in, int out)
+{
+    close(in);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK_NUMBER(status, 0);
+    close(out);
+}
+
+TEST("a newer version that one process stores another serves in place of that in its memory")
+{
+    static const char first[] = "the first version", second[] = "another version";
+    char *directory = new_folder(), *name = NULL;
+    REQUIRE(asprintf(&name, "versions-%d.bin", (int)getpid()) > 0);
+    write_picture(name, first, sizeof first);
+    const char *url = at_origin("/pictures/%s?" FRESH, name);
+    int in, out;
+    pid_t child = start_other(directory, url, &in, &out);
+    imgdl_cache *cache = NULL;
+    int unwritable = 0;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    write_picture(name, second, sizeof second);
+    uint64_t memory_hits = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        struct reply reply = ask(downloader, url, 0, BODY);
+        CHECK_NUMBER(reply.outcome, IMGDL_CACHE_OUTCOME_HIT);
+        CHECK(reply.length == sizeof first && reply.sum == sum_of(first, sizeof first));
+        uint64_t before = memory_hits;
+        memory_hits = statistics(cache).memory_hits;
+        if (i > 0)
+            CHECK_NUMBER(memory_hits - before, 1);
+    }
+    CHECK_NUMBER(tell(in, out, 'n'), IMGDL_CACHE_OUTCOME_NETWORK);
+    struct reply reply = ask(downloader, url, 0, BODY);
+    CHECK_NUMBER(reply.outcome, IMGDL_CACHE_OUTCOME_HIT);
+    CHECK(reply.length == sizeof second && reply.sum == sum_of(second, sizeof second));
+    CHECK_NUMBER(times_served(url), 2);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    end_other(child, in, out);
+    CHECK_NUMBER(unwritable, 0);
+    free(name);
+    free(directory);
+}
+
 TEST("what one process removes or clears another does not serve from its memory")
 {
     char *directory = new_folder();
@@ -262,13 +347,9 @@ TEST("what one process removes or clears another does not serve from its memory"
         CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
         REQUIRE_OK(imgdl_cache_flush(cache));
         CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
-        imgdl_cache_stats before, after;
-        imgdl_cache_stats_init(&before, sizeof before);
-        imgdl_cache_stats_init(&after, sizeof after);
-        REQUIRE_OK(imgdl_cache_statistics(cache, &before));
+        uint64_t before = statistics(cache).memory_hits;
         CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
-        REQUIRE_OK(imgdl_cache_statistics(cache, &after));
-        CHECK_NUMBER(after.memory_hits - before.memory_hits, 1);
+        CHECK_NUMBER(statistics(cache).memory_hits - before, 1);
         (void)tell(in, out, *command);
     }
     CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
@@ -276,10 +357,7 @@ TEST("what one process removes or clears another does not serve from its memory"
     CHECK_NUMBER(tell(in, out, 'g'), IMGDL_CACHE_OUTCOME_HIT);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
     imgdl_cache_release(cache);
-    close(in);
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    CHECK_NUMBER(status, 0);
+    end_other(child, in, out);
     free(directory);
 }
 
@@ -320,14 +398,9 @@ static void removals_end(struct removals *all)
 {
     REQUIRE_OK(imgdl_downloader_destroy(all->downloader));
     imgdl_cache_release(all->cache);
-    for (unsigned i = 0; i < OTHERS; i++)
-        close(all->in[i]);
-    for (unsigned i = 0; i < OTHERS; i++) {
-        int status = 0;
-        REQUIRE(waitpid(all->others[i], &status, 0) == all->others[i]);
-        CHECK_NUMBER(status, 0);
-        close(all->out[i]);
-    }
+    /* The second one has the first one's pipe, too: it ends first. */
+    for (unsigned i = OTHERS; i > 0; i--)
+        end_other(all->others[i - 1], all->in[i - 1], all->out[i - 1]);
     for (unsigned i = 0; i < WAYS; i++)
         free(all->urls[i]);
     CHECK_NUMBER(all->unwritable, 0);
