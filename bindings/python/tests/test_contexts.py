@@ -19,6 +19,15 @@ FOR_ALL = [
 ]
 FRESH = {"header": "Cache-Control:max-age=600"}
 PUBLIC = {"header": "Cache-Control:max-age=600, public"}
+# Revocation list of an authority that nobody has.
+LIST = b"""\
+-----BEGIN X509 CRL-----
+MIGYMD8wCgYIKoZIzj0EAwIwETEPMA0GA1UEAwwGYS50ZXN0Fw0yNjExMjkxNjMw
+MjVaGA8yMTI2MTEwNTE2MzAyNVowCgYIKoZIzj0EAwIDSQAwRgIhAPsf3AVpKRzC
+4ARXxH1rqI/hQXWZPC0ieky6eykZMP8VAiEApGt/c6qknajcsyuRN555JG4YMYgD
+JrHFnq4WrHKPPzw=
+-----END X509 CRL-----
+"""
 OTHER_PROCESS = """
 import sys, imgdl
 cache = imgdl.Cache(sys.argv[1])
@@ -115,6 +124,8 @@ class ContextTests(OriginTests):
         url, trust = origin.picture("palette.png", **PUBLIC), origin.info["ca_file"]
         copy = Path(self.folder.name) / "copy.pem"
         copy.write_bytes(Path(trust).read_bytes())
+        lists = Path(self.folder.name) / "lists.pem"
+        lists.write_bytes(LIST)
         self.stores(url, ca_file=trust)
         self.assertEqual(self.sees(url, ca_file=trust), "hit")
         for options in (
@@ -122,13 +133,41 @@ class ContextTests(OriginTests):
             {"ca_file": trust, "partition": "a"},
         ):
             self.assertEqual(self.sees(url, **options), "NOT_CACHED", options)
-        for config in ({"require_tls_1_3": True}, {"proxy": "http://127.0.0.1:1"}, {"dns_servers": "127.0.0.1"}):
+        for config in (
+            {"require_tls_1_3": True}, {"proxy": "http://127.0.0.1:1"}, {"dns_servers": "127.0.0.1"},
+            {"crl_file": str(lists)},
+        ):
             self.assertEqual(self.sees(url, config, ca_file=trust), "NOT_CACHED", config)
         # Another certificate under the same name.
         copy.write_bytes(Path(trust).read_bytes())
         self.stores(url, ca_file=str(copy))
         copy.write_bytes(copy.read_bytes() + b"\n")
         self.assertEqual(self.sees(url, ca_file=str(copy)), "NOT_CACHED")
+
+    def test_no_pair_of_downloaders_that_trust_otherwise_shares(self):
+        # Over http none of them changes what the server answers.
+        lists = [Path(self.folder.name) / f"lists-{number}.pem" for number in range(2)]
+        for number, each in enumerate(lists):
+            each.write_bytes(LIST + b"\n" * number)
+        storing = [
+            {}, {"require_tls_1_3": True}, *({"crl_file": str(each)} for each in lists), {"dns_servers": "127.0.0.1"},
+            {"dns_servers": "127.0.0.2"}, {"require_tls_1_3": True, "crl_file": str(lists[0])}, {"partition": "a"},
+        ]
+        # Nobody would be reached with these.
+        denial = {"deny_private_addresses": True, "proxy": ""}
+        asking = storing + [
+            {"proxy": "http://127.0.0.1:1"}, denial, {**denial, "nat64_prefixes": "2001:db8:64::/96"},
+        ]
+        urls = [self.origin.picture("palette.png", n=number, **PUBLIC) for number in range(len(storing))]
+        for url, config in zip(urls, storing):
+            self.stores(url, config)
+        requests = [(url, {}) for url in urls]
+        for config in asking:
+            expected = ["hit" if config == other else "NOT_CACHED" for other in storing]
+            self.assertEqual(self.sees_all(requests, config), expected, config)
+        # Other lists under the same name.
+        lists[0].write_bytes(LIST + LIST)
+        self.assertEqual(set(self.sees_all(requests, {"crl_file": str(lists[0])})), {"NOT_CACHED"})
 
     def test_credentials(self):
         url, public = (self.origin.picture("palette.png", **fresh) for fresh in (FRESH, PUBLIC))
