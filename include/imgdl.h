@@ -1555,15 +1555,16 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            whatever request but one with IMGDL_CACHE_ONLY, which gets it as stale; what fails after that is fetched
  *            anew. A limit of the request's says nothing of the body.
  * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request has
- *            Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate; the server
- *            cannot be reached (no address, no connection, a lost one, the proxy, or connect_timeout_ms or idle_timeout_ms
- *            is over, before its answer has begun) and neither side has stale-if-error, for any time; either has
- *            stale-if-error, for that time, and the server cannot be reached or answers 500, 502, 503 or 504;
- *            IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come first, with the times between
- *            them; total_timeout_ms ends the request without a stale answer. Responses with must-revalidate or no-cache
- *            answer so with IMGDL_CACHE_ONLY alone; there what has no-cache is stale from the moment on that it was made or
- *            validated. A request with IMGDL_CACHE_REFRESH, or with max-age or min-fresh in its Cache-Control and no
- *            max-stale, gets nothing stale. max_stale_ms bounds all of them.
+ *            Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate, and the request
+ *            not IMGDL_REQUEST_IGNORE_CACHED; the server cannot be reached (no address, no connection, a lost one, the proxy,
+ *            or connect_timeout_ms or idle_timeout_ms is over, before its answer has begun) and neither side has
+ *            stale-if-error, for any time; either has stale-if-error, for that time, and the server cannot be reached or
+ *            answers 500, 502, 503 or 504; IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come
+ *            first, with the times between them; total_timeout_ms ends the request without a stale answer. Responses with
+ *            must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what has no-cache is stale from the
+ *            moment on that it was made or validated. In other modes a request with no-cache or min-fresh in its
+ *            Cache-Control gets nothing stale, nor does one with IMGDL_CACHE_REFRESH; one with max-age gets only what its
+ *            max-stale allows, no older than that max-age. max_stale_ms bounds all of them.
  *            An answer that comes and is not stored (no-store, 404, too large) makes what is stored stale for who has
  *            asked, from then on, and no stale-while-revalidate holds for it until its server was asked.
  * Background Nobody waits for validations after a stale answer (stale-while-revalidate): each has 30 s, and ends as soon as a
