@@ -109,13 +109,15 @@ final class SharingTests: DownloaderTestCase {
         let downloads = [
             start(url), start(url),
             start(url, headers: [("Authorization", "a")]), start(url, headers: [("Authorization", "b")]),
+            // It says nothing of who asks, and is sent.
+            start(url, headers: [("X-Request-Id", "a")]),
             start(url.replacingOccurrences("hold_after", "n=1&hold_after")),
             start(url) { $0.flags = UInt32(IMGDL_REQUEST_DECODE | IMGDL_REQUEST_ALLOW_DOWNGRADE) },
         ]
-        assertOriginSees("five requests") { $0.requests.count == 5 }
+        assertOriginSees("six requests") { $0.requests.count == 6 }
         gate.open()
         for download in downloads { assertEnds(download, "IMGDL_OK") }
-        XCTAssertEqual(origin.log.requests.count, 5)
+        XCTAssertEqual(origin.log.requests.count, 6)
     }
 
     func testB4_CredentialsCookiesTLSAndHooksAreNotSharedEither() {
