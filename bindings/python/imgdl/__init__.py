@@ -55,6 +55,7 @@ if sys.version_info < (3, 10):
     raise ImportError(f"imgdl needs Python 3.10 or later: this is {sys.version.split()[0]}")
 
 from . import _interpreter  # noqa: F401
+from ._later import name_in as _name_in
 from ._native import imgdl_version_string as _version
 from ._options import NO_LIMIT
 from .batch import Batch, BatchProgress
@@ -85,6 +86,13 @@ from .stream import Stream
 from .token import Token
 from .transport import Transfer
 from .trim import trim
+
+# What these know for type checkers alone.
+_name_in("errors", Image, Metrics)
+_name_in("body", Response)
+_name_in("batch", Downloader)
+_name_in("token", Batch, Downloader)
+_name_in("stream", Downloader)
 
 __version__ = "1.1.0"
 library_version: str = _version().decode()

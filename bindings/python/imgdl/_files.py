@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import IO, Union
 
-Target = Union[str, "os.PathLike[str]", "os.PathLike[bytes]", IO[bytes]]
+Target = Union[str, os.PathLike[str], os.PathLike[bytes], IO[bytes]]
 """A path, or a file that is open for bytes."""
 
 

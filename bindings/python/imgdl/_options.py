@@ -65,7 +65,7 @@ def optional_text(value: Optional[str], what: str, code: Code = Code.INVALID_ARG
     return None if value is None else text(value, what, code)
 
 
-Path = Union[str, "os.PathLike[str]", "os.PathLike[bytes]"]
+Path = Union[str, os.PathLike[str], os.PathLike[bytes]]
 
 
 def optional_path(value: Optional[Path], what: str) -> Optional[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Protocol
 
 from . import _native, _process
 from ._callbacks import Registry, callback, failure, last_callback, new_key
@@ -13,26 +13,25 @@ from ._waiting import beginning_inside, surely
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
 
-if TYPE_CHECKING:
-    from typing import Protocol
 
-    class PictureDecoder(Protocol):
-        """One picture that is being decoded. One thread at a time uses it. `info`, `partial` and `close` may be
-        missing."""
+class PictureDecoder(Protocol):
+    """One picture that is being decoded. One thread at a time uses it. `info`, `partial` and `close` may be
+    missing."""
 
-        def feed(self, data: bytes) -> None:
-            """The next bytes."""
+    def feed(self, data: bytes) -> None:
+        """The next bytes."""
 
-        def finish(self) -> Image:
-            """The whole picture. TRUNCATED when bytes are missing."""
-            ...
+    def finish(self) -> Image:
+        """The whole picture. TRUNCATED when bytes are missing."""
+        ...
 
-    class PictureCoder(Protocol):
-        """What `register_coder` takes."""
 
-        def can_decode(self, prefix: bytes) -> Optional[bool]: ...
+class PictureCoder(Protocol):
+    """What `register_coder` takes."""
 
-        def decoder(self, options: DecodeOptions) -> PictureDecoder: ...
+    def can_decode(self, prefix: bytes) -> Optional[bool]: ...
+
+    def decoder(self, options: DecodeOptions) -> PictureDecoder: ...
 
 
 class DecodeOptions(NamedTuple):

@@ -11,14 +11,15 @@ from . import _native, _options, _process
 from ._callbacks import raise_struck
 from ._canvas import Canvas
 from ._checks import buffer
+from ._later import Later, Unpack
 from ._reference import DecoderReference, ImageReference
 from .errors import Code, Error, check, error, last_error
 from .image import Image, ImageInfo, info_from
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ._keywords import DecodeKeywords
+    from . import _keywords
+else:
+    _keywords = Later("._keywords")
 
 Buffer = Union[bytes, bytearray, memoryview]
 """Anything with the buffer protocol does."""
@@ -73,7 +74,7 @@ def decode(
     *,
     into: Optional[Any] = None,
     stride: Optional[int] = None,
-    **options: Unpack[DecodeKeywords],
+    **options: Unpack[_keywords.DecodeKeywords],
 ) -> Image:
     """Decodes a whole picture: JPEG, PNG, WebP or GIF, told by its content.
 
@@ -146,7 +147,7 @@ class Decoder(_process.OfThisProcess):
         <imgdl.Image 900×600 png rgba8>
     """
 
-    def __init__(self, **options: Unpack[DecodeKeywords]) -> None:
+    def __init__(self, **options: Unpack[_keywords.DecodeKeywords]) -> None:
         _options.check_keywords(options, _options.decode_options, "Decoder()")
         given = _options.decode_options(**options)
         # Reentrant, so that a codec that calls the decoder it works for can be told.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Un
 
 from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._checks import boolean
+from ._later import Later, Unpack
 from ._observing import Observer, observe, observers, unobserve
 from ._state import State, check_loop
 from ._waiting import surely
@@ -27,9 +28,10 @@ from .token import Token, submit
 if TYPE_CHECKING:
     import asyncio
 
-    from typing_extensions import Unpack
-
-    from ._keywords import Config, Options
+    from . import _keywords
+else:
+    asyncio = Later("asyncio")
+    _keywords = Later("._keywords")
 
 # How long the exit of the process waits for callbacks that do not return.
 _SECONDS_AT_EXIT = 5.0
@@ -96,7 +98,7 @@ class Downloader(_process.OfThisProcess):
         ...     images = [token.result() for token in [downloader.download(url) for url in urls]]
     """
 
-    def __init__(self, **config: Unpack[Config]) -> None:
+    def __init__(self, **config: Unpack[_keywords.Config]) -> None:
         _options.check_keywords(config, _options.config, "Downloader()")
         self._begin(State(False), _options.config(**config), config.get("max_per_host"))
 
@@ -134,7 +136,7 @@ class Downloader(_process.OfThisProcess):
         *,
         body: Literal[False] = False,
         loop: Optional[asyncio.AbstractEventLoop] = None,
-        **options: Unpack[Options],
+        **options: Unpack[_keywords.Options],
     ) -> Token[Image]: ...
 
     @overload
@@ -144,7 +146,7 @@ class Downloader(_process.OfThisProcess):
         *,
         body: Literal[True],
         loop: Optional[asyncio.AbstractEventLoop] = None,
-        **options: Unpack[Options],
+        **options: Unpack[_keywords.Options],
     ) -> Token[Body]: ...
 
     def download(
@@ -308,7 +310,7 @@ class Downloader(_process.OfThisProcess):
         buffersize: Optional[int] = None,
         progress: bool = False,
         body: Literal[False] = False,
-        **options: Unpack[Options],
+        **options: Unpack[_keywords.Options],
     ) -> Generator[Token[Image], None, None]: ...
 
     @overload
@@ -320,7 +322,7 @@ class Downloader(_process.OfThisProcess):
         buffersize: Optional[int] = None,
         progress: bool = False,
         body: Literal[True],
-        **options: Unpack[Options],
+        **options: Unpack[_keywords.Options],
     ) -> Generator[Token[Body], None, None]: ...
 
     def map(
@@ -368,7 +370,7 @@ class Downloader(_process.OfThisProcess):
         buffersize: Optional[int] = None,
         progress: bool = False,
         body: Literal[False] = False,
-        **options: Unpack[Options],
+        **options: Unpack[_keywords.Options],
     ) -> AsyncGenerator[Token[Image], None]: ...
 
     @overload
@@ -380,7 +382,7 @@ class Downloader(_process.OfThisProcess):
         buffersize: Optional[int] = None,
         progress: bool = False,
         body: Literal[True],
-        **options: Unpack[Options],
+        **options: Unpack[_keywords.Options],
     ) -> AsyncGenerator[Token[Body], None]: ...
 
     def amap(
@@ -424,7 +426,7 @@ class Downloader(_process.OfThisProcess):
         ordered, progress = boolean(ordered, "ordered"), boolean(progress, "progress")
         return self, requests, dict(options, body=body), ordered, given or 2 * self.max_concurrent, progress
 
-    def stream(self, url: str, **options: Unpack[Options]) -> Stream:
+    def stream(self, url: str, **options: Unpack[_keywords.Options]) -> Stream:
         """For coroutines: the picture so far, whenever there is more of it, and at last the whole one; see `Stream`.
         The options are those of `download`, without `on_partial`; `partial_interval` says how often.
 
@@ -439,10 +441,10 @@ class Downloader(_process.OfThisProcess):
         return Stream(self, url, dict(options))
 
     @overload
-    async def get(self, url: str, *, body: Literal[False] = False, **options: Unpack[Options]) -> Image: ...
+    async def get(self, url: str, *, body: Literal[False] = False, **options: Unpack[_keywords.Options]) -> Image: ...
 
     @overload
-    async def get(self, url: str, *, body: Literal[True], **options: Unpack[Options]) -> Body: ...
+    async def get(self, url: str, *, body: Literal[True], **options: Unpack[_keywords.Options]) -> Body: ...
 
     async def get(self, url: str, **options: Any) -> Any:
         """For coroutines: downloads, with callbacks on the running loop. Cancelling the task cancels the download.
@@ -545,7 +547,7 @@ class Downloader(_process.OfThisProcess):
         what runs runs to its end, and what waits ends with INVALID_OPERATION."""
         check(_native.imgdl_downloader_invalidate(self._state.open(), boolean(cancel, "cancel")))
 
-    def reconfigure(self, **config: Unpack[Config]) -> None:
+    def reconfigure(self, **config: Unpack[_keywords.Config]) -> None:
         """A new session: cancels what there is, closes its connections, forgets its cookies in memory, and goes on with
         this configuration, defaults where nothing is said. decode_threads stay, and headers that were set. On failure
         nothing has changed."""
@@ -690,12 +692,12 @@ class Downloader(_process.OfThisProcess):
 
 @overload
 def get(
-    url: str, *, body: Literal[False] = False, timeout: Optional[float] = None, **options: Unpack[Options]
+    url: str, *, body: Literal[False] = False, timeout: Optional[float] = None, **options: Unpack[_keywords.Options]
 ) -> Image: ...
 
 
 @overload
-def get(url: str, *, body: Literal[True], timeout: Optional[float] = None, **options: Unpack[Options]) -> Body: ...
+def get(url: str, *, body: Literal[True], timeout: Optional[float] = None, **options: Unpack[_keywords.Options]) -> Body: ...
 
 
 def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:

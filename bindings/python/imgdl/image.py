@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Union
 from . import _native, _pillow, _png
 from ._checks import buffer, choice, integer, string
 from ._files import Target, check_target, extension, write
+from ._later import Later
 from ._reference import ImageReference, view as view_of
 from .errors import Code, check, error
 
 if TYPE_CHECKING:
-    import PIL.Image
+    from PIL import Image as _PIL_Image
+else:
+    _PIL_Image = Later("PIL.Image")
 
 FORMATS = {
     _native.IMGDL_FORMAT_JPEG: "jpeg",
@@ -357,7 +360,7 @@ class Image:
         profile = self.icc_profile
         return profile if profile is not None and profile[16:20] == b"RGB " else None
 
-    def to_pil(self) -> PIL.Image.Image:
+    def to_pil(self) -> _PIL_Image.Image:
         """For Pillow, which must be installed: mode "RGBA", or "RGB" of "rgb8". Pixels of "rgba8" are seldom copied.
         Of an animation the first frame, as anywhere: see `frames`. 16 bits become 8.
 

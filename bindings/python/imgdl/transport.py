@@ -6,7 +6,7 @@ import ctypes
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, Protocol, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, callback, failure, is_on_its_thread, last_callback, new_key, sentence
@@ -15,14 +15,13 @@ from ._waiting import Flag
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
 
-if TYPE_CHECKING:
-    from typing import Protocol
 
-    class Loader(Protocol):
-        """What `Downloader.register_transport` takes. `cancel` and `resume` may be missing."""
+class Loader(Protocol):
+    """What `Downloader.register_transport` takes. `cancel` and `resume` may be missing."""
 
-        def start(self, request: Outgoing, transfer: Transfer) -> object:
-            """Begins. Called on the library's thread: must not wait. What it returns is not looked at."""
+    def start(self, request: Outgoing, transfer: Transfer) -> object:
+        """Begins. Called on the library's thread: must not wait. What it returns is not looked at."""
+
 
 
 # How long a body may stand still once the main thread has ended.
