@@ -54,6 +54,10 @@ import sys
 if sys.version_info < (3, 10):
     raise ImportError(f"imgdl needs Python 3.10 or later: this is {sys.version.split()[0]}")
 
+from . import _once
+
+_once.begin(globals())
+
 from . import _interpreter  # noqa: F401
 from ._later import name_in as _name_in
 from ._native import imgdl_version_string as _version

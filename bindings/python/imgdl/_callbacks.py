@@ -16,10 +16,12 @@ import threading
 from _thread import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
 
-from . import _native, _process
+from . import _native, _once, _process
 from ._checks import string
 from ._waiting import TRIES, Waiters, beginning_inside
 from .errors import Code, Error, report
+
+_once.begin(globals())
 
 Kept = TypeVar("Kept")
 

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _checks, _native
+from . import _checks, _native, _once
 from ._callbacks import Registry, callback, keep, last_callback, new_key
 from .errors import Code, Error, error, report
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from .image import Image

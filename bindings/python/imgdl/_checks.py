@@ -9,7 +9,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional, Union
 
+from . import _once
 from .errors import Code, error
+
+_once.begin(globals())
 
 
 def integer(value: int, what: str) -> int:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from typing import IO, Union
 
+from . import _once
+
+_once.begin(globals())
+
 Target = Union[str, os.PathLike[str], os.PathLike[bytes], IO[bytes]]
 """A path, or a file that is open for bytes."""
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import _once
+
+_once.begin(globals())
+
 
 def _is_main() -> bool:
     # As 3.13 calls it, and before.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Optional, TypedDict, Union
 
+from . import _once
 from ._options import Path, Statuses
 from .cache import Cache
 from .coder import Coder
@@ -14,6 +15,8 @@ from .image import Image, ImageInfo
 from .response import Response
 from .retry import Retry
 from .token import Token
+
+_once.begin(globals())
 
 
 class DecodeKeywords(TypedDict, total=False):

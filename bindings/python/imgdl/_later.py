@@ -7,6 +7,10 @@ import sys
 import typing
 from typing import TYPE_CHECKING, Any
 
+from . import _once
+
+_once.begin(globals())
+
 
 class Later:
     """A module that is imported when somebody asks for what is in it; where it is not installed, that is Any."""

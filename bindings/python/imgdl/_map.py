@@ -9,13 +9,15 @@ from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _options
+from . import _once, _options
 from ._callbacks import is_interrupt
 from ._checks import boolean
 from ._state import check_loop
 from ._waiting import surely
 from .errors import Error, InvalidArgument
 from .token import Token, submit
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from .downloader import Downloader

@@ -11,6 +11,10 @@ from ctypes import CFUNCTYPE, POINTER, Structure
 from ctypes import c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable
 
+from . import _once
+
+_once.begin(globals())
+
 # 1  Conventions: imgdl_status and every handle
 
 imgdl_status = c_int32

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from . import _callbacks, _native
+from . import _callbacks, _native, _once
 from .errors import check, report
 from .metrics import Observation, observation_from
+
+_once.begin(globals())
 
 Observer = Callable[[Observation], object]
 

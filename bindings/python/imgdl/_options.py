@@ -10,11 +10,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _native
+from . import _native, _once
 from ._checks import boolean, buffer, choice, integer, is_boolean, number, pair, real, several, string
 from .errors import Code, error
 from .image import FORMATS, PIXEL_FORMATS
 from .retry import Retry
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from .cache import Cache

@@ -7,10 +7,12 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _callbacks, _options, _process
+from . import _callbacks, _once, _options, _process
 from ._pump import Pump
 from ._waiting import Waiters
 from .errors import Code, error, report
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     import asyncio

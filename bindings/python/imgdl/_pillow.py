@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from . import _once
 from .errors import Code, error
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     import PIL.Image

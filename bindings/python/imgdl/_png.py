@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from . import _once
+
+_once.begin(globals())
+
 if TYPE_CHECKING:
     from .image import Image
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import Callable, NoReturn
 
+from . import _once
 from .errors import Code, error
+
+_once.begin(globals())
 
 # Asked before any lock: a thread that is gone in the child may have held it.
 generation = 0

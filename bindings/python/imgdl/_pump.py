@@ -16,9 +16,11 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _native, _process
+from . import _native, _once, _process
 from ._waiting import Flag
 from .errors import check, report
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     import asyncio

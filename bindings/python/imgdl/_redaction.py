@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from . import _once
+
+_once.begin(globals())
+
 _SLASH = r"(?:[/\\]|%2f|%5c)"
 _COLON = "(?::|%3a)"
 _WEB = "(?:https?|ftps?)"

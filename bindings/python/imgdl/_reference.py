@@ -6,7 +6,9 @@ import ctypes
 import sys
 from typing import Any, ClassVar, Optional
 
-from . import _native
+from . import _native, _once
+
+_once.begin(globals())
 
 # One type for memory of any size. A type for each size would cost more to make than all else about a view; nobody sees
 # more than the slice.

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _callbacks, _native, _options, _process, transport
+from . import _callbacks, _native, _once, _options, _process, transport
 from ._observing import unobserve
 from ._pump import Pump, ThreadPump
 from ._waiting import Waiters, surely
 from .errors import Code, Error, check, error
 from .token import _outstanding
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     import asyncio

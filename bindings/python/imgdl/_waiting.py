@@ -13,6 +13,10 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
+from . import _once
+
+_once.begin(globals())
+
 
 class Waiters:
     """Those who wait until something holds."""

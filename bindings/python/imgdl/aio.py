@@ -9,10 +9,12 @@ import types
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _callbacks
+from . import _callbacks, _once
 from ._pump import Pump, Waker
 from ._waiting import Flag, surely
 from .errors import Code, Error
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from ._pending import Pending

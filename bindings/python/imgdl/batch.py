@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
-from . import _callbacks, _native, _options, _process
+from . import _callbacks, _native, _once, _options, _process
 from ._checks import boolean
 from ._pending import Pending
 from ._pump import Pump
@@ -14,6 +14,8 @@ from ._reference import BatchReference
 from ._waiting import surely
 from .errors import check, error
 from .token import Token, _keys, _on_end, _outstanding, settle, tell
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from .downloader import Downloader

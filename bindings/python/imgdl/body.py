@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn, Optional
 
-from . import _native
+from . import _native, _once
 from ._files import Target, check_target, write
 from ._reference import DataReference, view
 from .errors import Code, error
 from .image import Image
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from .response import Response

@@ -7,11 +7,13 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple, NoReturn, Optional
 
-from . import _checks, _native, _options, _process
+from . import _checks, _native, _once, _options, _process
 from ._callbacks import Registry, callback, keep, last_callback, new_key
 from ._reference import CacheReference
 from .errors import Code, check, error, report
 from .response import text
+
+_once.begin(globals())
 
 _KINDS = {
     _native.IMGDL_CACHE_MOVED_ASIDE: "moved_aside",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, NamedTuple, Optional, Protocol
 
-from . import _native, _process
+from . import _native, _once, _process
 from ._callbacks import Registry, callback, failure, last_callback, new_key
 from ._options import COLOUR_NAMES
 from ._reference import CoderReference
 from ._waiting import beginning_inside, surely
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
+
+_once.begin(globals())
 
 
 class PictureDecoder(Protocol):

@@ -7,7 +7,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _native, _options, _process
+from . import _native, _once, _options, _process
 from ._callbacks import raise_struck
 from ._canvas import Canvas
 from ._checks import buffer
@@ -15,6 +15,8 @@ from ._later import Later, Unpack
 from ._reference import DecoderReference, ImageReference
 from .errors import Code, Error, check, error, last_error
 from .image import Image, ImageInfo, info_from
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from . import _keywords

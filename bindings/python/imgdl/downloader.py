@@ -11,7 +11,7 @@ import weakref
 from collections.abc import AsyncGenerator, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Union, overload
 
-from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
+from . import _map, _native, _once, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._checks import boolean
 from ._later import Later, Unpack
 from ._observing import Observer, observe, observers, unobserve
@@ -24,6 +24,8 @@ from .image import Image
 from .metrics import Stats, stats_from
 from .stream import Stream
 from .token import Token, submit
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     import asyncio

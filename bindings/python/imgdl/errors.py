@@ -6,7 +6,9 @@ import ctypes
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
-from . import _native
+from . import _native, _once
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from .image import Image

@@ -7,12 +7,14 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable, NamedTuple, Optional, Union
 
-from . import _native, _options, _process
+from . import _native, _once, _options, _process
 from ._callbacks import Registry, callback, failure, last_callback, new_key, sentence
 from ._checks import buffer, pair
 from ._reference import HooksReference, retain_data, view
 from .errors import Code, check, error
 from .response import Response, first_header, headers_from, response_from, text
+
+_once.begin(globals())
 
 Headers = Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]]
 

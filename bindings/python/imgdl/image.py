@@ -7,12 +7,14 @@ import enum
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Union
 
-from . import _native, _pillow, _png
+from . import _native, _once, _pillow, _png
 from ._checks import buffer, choice, integer, string
 from ._files import Target, check_target, extension, write
 from ._later import Later
 from ._reference import ImageReference, view as view_of
 from .errors import Code, check, error
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from PIL import Image as _PIL_Image

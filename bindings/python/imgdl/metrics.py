@@ -6,10 +6,12 @@ import ctypes
 import struct
 from typing import Any, NamedTuple, Optional
 
-from . import _native
+from . import _native, _once
 from ._checks import real
 from .errors import Code, error
 from .response import http_version
+
+_once.begin(globals())
 
 _NANOSECOND = 1e-9
 _MICROSECOND = 1e-6

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
 
-from . import _native
+from . import _native, _once
 from ._checks import string
+
+_once.begin(globals())
 
 _OUTCOMES = {
     _native.IMGDL_CACHE_OUTCOME_NETWORK: "network",

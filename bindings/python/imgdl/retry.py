@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
+from . import _once
+
+_once.begin(globals())
+
 
 class Retry(NamedTuple):
     """When transient failures are retried: no connection, a lost one, a timeout but the total one, status 408, 429 and 5xx.

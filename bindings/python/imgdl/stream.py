@@ -5,9 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _options, _process
+from . import _once, _options, _process
 from .image import Image
 from .token import Token, submit
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     import asyncio

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
-from . import _callbacks, _native, _options, _process
+from . import _callbacks, _native, _once, _options, _process
 from ._pending import Pending, call_apart
 from ._pump import Pump
 from ._redaction import redacted
@@ -24,6 +24,8 @@ from .errors import Code, Error, check, error, untraced
 from .image import Image, info_from
 from .metrics import Metrics, RawMetrics, metrics_from, raw_metrics
 from .response import Response, response_from, text
+
+_once.begin(globals())
 
 if TYPE_CHECKING:
     from .batch import Batch

@@ -8,12 +8,14 @@ import threading
 import weakref
 from typing import Any, Callable, Optional, Protocol, Union
 
-from . import _native, _options, _process
+from . import _native, _once, _options, _process
 from ._callbacks import Registry, callback, failure, is_on_its_thread, last_callback, new_key, sentence
 from ._checks import buffer
 from ._waiting import Flag
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
+
+_once.begin(globals())
 
 
 class Loader(Protocol):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from . import _native
+from . import _native, _once
+
+_once.begin(globals())
 
 _LEVELS = {
     "unused": _native.IMGDL_TRIM_UNUSED,
