@@ -352,6 +352,10 @@ class Downloader(_process.OfThisProcess):
         its token; the URL of one without an address is "". Closing the generator, leaving its loop among others,
         cancels what is under way. Waits in this thread: not for callbacks; coroutines have `amap`.
 
+        An exception that leaves a generator expression over it, or up to Python 3.11 any comprehension, holds the
+        generator as long as somebody holds the exception: until then what is under way, `buffersize` at most, runs to
+        its end. `contextlib.closing(downloader.map(…))` in a with statement cancels it at once.
+
             >>> with imgdl.Downloader() as downloader:
             ...     for token in downloader.map([url, url + "-missing"], size=(64, 64)):
             ...         try:

@@ -1,5 +1,6 @@
 import asyncio
 import collections
+import contextlib
 import gc
 import itertools
 import os
@@ -127,6 +128,41 @@ class MapTests(OriginTests):
                     break
                 downloader.wait_idle(PATIENCE)
         self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_an_exception_over_it(self):
+        """Ends it at once where it leaves a loop or a with statement, although it is kept; out of a comprehension, when
+        it is let go at the latest, and nothing more is asked for until then."""
+        stalled = self.urls(3, first_byte="never")
+
+        def loop(tokens):
+            for _ in tokens():
+                raise KeyError
+
+        def closing(tokens):
+            with contextlib.closing(tokens()) as each:
+                [{}[token] for token in each]
+
+        def comprehension(tokens):
+            [{}[token] for token in tokens()]
+
+        def generator(tokens):
+            list({}[token] for token in tokens())
+
+        for function, is_at_once in ((loop, True), (closing, True), (comprehension, False), (generator, False)):
+            urls = [self.origin.picture("opaque.png"), *stalled]
+            asked = []
+            # What stands still ends by cancelling alone.
+            with self.subTest(function.__name__), self.downloader(idle_timeout=10 * PATIENCE) as downloader:
+                problem = None
+                try:
+                    function(lambda: downloader.map((asked.append(url) or url for url in urls), buffersize=2))
+                except KeyError as exception:
+                    problem = exception
+                self.assertIsInstance(problem, KeyError)
+                if not is_at_once:
+                    del problem
+                downloader.wait_idle(PATIENCE)
+                self.assertEqual(asked, urls[:2])
 
     def test_the_downloader_is_closed_meanwhile(self):
         downloader = self.downloader()
