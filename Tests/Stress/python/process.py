@@ -11,6 +11,7 @@ import time
 import chance
 import imgdl
 from chance import violation
+from support import Strangers
 
 # Rounds until the process has what it keeps; rounds that are compared.
 _WARM_UP, _PART = 6, 10
@@ -20,6 +21,8 @@ _PATIENCE = 60
 _ROOM = 4
 
 _before = {}
+# Files of the player's own, from the end of a round to that of the next.
+_strangers = []
 _blocks, _heap = [], []
 
 
@@ -115,6 +118,11 @@ def check_given(given):
 def check(number):
     imgdl.trim("caches")
     gc.collect()
+    for each in _strangers:
+        if each.lost():
+            violation(f"files that are none of the package's are closed: {each.lost()}")
+        each.close()
+    _strangers[:] = [Strangers()]
     if number < 2:
         for name, count in (("threads", _threads()), ("descriptors", _descriptors())):
             _before[name] = max(_before.get(name, 0), count + _ROOM)

@@ -319,6 +319,32 @@ def gif(width, height, grays, frames, loops):
     return content + b"\x3b"
 
 
+class Strangers:
+    """Files of the program's, on the numbers that are free now, with those of what has just been closed among them: who closes
+    a descriptor twice closes one of these."""
+
+    def __init__(self, count=20):
+        ends = os.pipe()
+        self._files = {number: os.fstat(number).st_ino for number in [*ends, *(os.dup(ends[0]) for _ in range(count))]}
+
+    def lost(self):
+        """The numbers that are other files, or none."""
+        return [number for number, file in self._files.items() if not self._is(number, file)]
+
+    @staticmethod
+    def _is(number, file):
+        try:
+            return os.fstat(number).st_ino == file
+        except OSError:
+            return False
+
+    def close(self):
+        for number, file in self._files.items():
+            if self._is(number, file):
+                os.close(number)
+        self._files.clear()
+
+
 class BytesPath:
     """A path as os.PathLike allows it, too."""
 

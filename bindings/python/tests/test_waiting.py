@@ -9,7 +9,7 @@ import unittest.mock
 import imgdl
 from imgdl._waiting import Flag, Waiters, surely
 from strikes import ends, struck
-from support import PATIENCE, png
+from support import PATIENCE, Strangers, png
 
 DATA = png(2, 2, [[1, 2, 3, 255, 4, 5, 6, 255], [7, 8, 9, 255, 10, 11, 12, 255]])
 URL = "data:image/png;base64," + base64.b64encode(DATA).decode()
@@ -39,13 +39,22 @@ class WaitingTests(unittest.TestCase):
 
     def strike_everywhere(self, prepare, **config):
         """`prepare(downloader)` gives the action."""
-        number = 0
+        # What the package keeps from its first time on makes the way shorter: places would be passed over.
+        with imgdl.Downloader(allow_data_urls=True, **config) as downloader, contextlib.suppress(imgdl.Error):
+            prepare(downloader)()
+        number, before = 0, Strangers()
+        self.addCleanup(before.close)
         while True:
             downloader = imgdl.Downloader(allow_data_urls=True, **config)
             action = prepare(downloader)
             has_struck, problem = struck(action, number, is_meant)
+            later = Strangers()
+            self.addCleanup(later.close)
             closed = ends(downloader.close)
             self.assertTrue(closed, f"close hangs after an interrupt at place {number}")
+            lost = before.lost() + later.lost()
+            self.assertEqual(lost, [], f"files of the program are closed after an interrupt at place {number}")
+            later.close()
             if not has_struck:
                 if problem is not None and not isinstance(problem, imgdl.Error):
                     raise problem
