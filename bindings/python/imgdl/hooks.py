@@ -149,7 +149,8 @@ class Continuation(_process.OfThisProcess):
         check(code)
 
     def _let_go(self) -> None:
-        if not self._is_answered:
+        # One that an interrupt struck as it was made has no answer to give.
+        if not getattr(self, "_is_answered", True):
             self._is_answered = True
             _native.imgdl_continue_refused(self._handle, 0, b"its hook let it go without an answer")
 

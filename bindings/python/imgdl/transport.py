@@ -150,7 +150,8 @@ class Transfer(_process.OfThisProcess):
         return True
 
     def _release(self) -> None:
-        handle, self._handle = self._handle, None
+        # One that an interrupt struck as it was made has none.
+        handle, self._handle = getattr(self, "_handle", None), None
         if handle is not None:
             _native.imgdl_transfer_release(handle)
 

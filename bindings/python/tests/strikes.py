@@ -16,6 +16,7 @@ _CHECKING = {
 }
 _RESUME = dis.opmap.get("RESUME")
 _FINALIZE = weakref.finalize.__call__.__code__
+_REMOVE = weakref.WeakValueDictionary()._remove.__code__
 
 
 class Striker:
@@ -44,7 +45,7 @@ class Striker:
         # Python loses exceptions in finalizers. Those of weak references are called from C, by functions of weakref.
         answer = None
         while frame is not None and frame.f_code.co_filename != __file__:
-            if frame.f_code.co_name in ("__del__", "_let_go", "_remove") or frame.f_code is _FINALIZE:
+            if frame.f_code.co_name in ("__del__", "_let_go", "_remove") or frame.f_code in (_FINALIZE, _REMOVE):
                 return False
             if answer is None:
                 answer = self.is_meant(frame.f_code)

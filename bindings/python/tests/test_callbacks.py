@@ -1,17 +1,20 @@
 """Interrupts of what the library calls: C always has a result, and the interrupt is raised where the call of C ends."""
 
+import ast
 import base64
 import ctypes
 import functools
 import gc
+import inspect
 import signal
 import subprocess
 import sys
 import unittest
 import unittest.mock
+from pathlib import Path
 
 import imgdl
-from imgdl import _callbacks
+from imgdl import _callbacks, _canvas, _native, _observing, batch, cache, coder, hooks, token, transport
 from strikes import ends, struck
 from support import PATIENCE, png
 
@@ -156,6 +159,132 @@ class CallbackTests(unittest.TestCase):
             self.assertEqual(self.shown, [], f"at place {number}")
             number += 1
         self.assertGreater(number, 3)
+
+    def test_all_that_c_calls_is_wrapped(self):
+        """But for what shows exceptions, which gives C nothing."""
+        wrapped, bare = set(), set()
+        for each in gc.get_objects():
+            if isinstance(each, ctypes._CFuncPtr):
+                for function in filter(inspect.isfunction, gc.get_referents(each)):
+                    if function is getattr(each, "errcheck", None):
+                        continue  # it calls C
+                    if function.__module__ == _callbacks.__name__ and function.__name__ == "called":
+                        wrapped.add(id(each))
+                    elif function.__module__.startswith("imgdl."):
+                        bare.add(function.__qualname__)
+        self.assertEqual(bare, {"_raise_unraisable"})
+        self.assertLess(set(map(id, hooks._ASKED.values())), wrapped)
+        for module in (batch, cache, coder, hooks, token, transport, _canvas, _observing):
+            self.assertTrue(wrapped & set(map(id, vars(module).values())), module)
+
+    def test_no_other_is_made(self):
+        """Also inside of a function: a prototype is given to the wrapper, and applied to nothing itself."""
+        prototypes = {name for name, value in vars(_native).items() if inspect.isclass(value) and issubclass(value, ctypes._CFuncPtr)}
+        self.assertIn("imgdl_destructor", prototypes)
+        prototypes |= {"CFUNCTYPE", "PYFUNCTYPE", "callback_type"}
+        applied = []
+        for path in Path(imgdl.__file__).parent.glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                # A type made of types, and NULL, are no functions.
+                calls = [node.func] if isinstance(node, ast.Call) and node.args else getattr(node, "decorator_list", [])
+                is_decorator = not isinstance(node, ast.Call)
+                for function in calls:
+                    made = function.func if isinstance(function, ast.Call) else function
+                    name = getattr(made, "attr", getattr(made, "id", None))
+                    is_type = name in ("CFUNCTYPE", "PYFUNCTYPE", "callback_type")
+                    if name in prototypes and (is_decorator or isinstance(function, ast.Call) or not is_type):
+                        applied.append((path.name, getattr(node, "name", name)))
+        self.assertEqual(applied, [("errors.py", "_raise_unraisable")])
+
+    def test_what_ends_with_a_call(self):
+        """Destructors, which run in it, are through, and the interrupt is raised when it has returned."""
+
+        class Loader:
+            def start(self, request, transfer):
+                pass
+
+        def release():
+            given = imgdl.Hooks(modify_request=print)
+            given._reference.release()
+            _callbacks.raise_struck()
+
+        def load():
+            downloader.register_transport("app", Loader())
+            downloader.register_transport("app", None)
+
+        registries = hooks._tables, cache._listeners, coder._functions, _observing.observers, transport._loaders
+        # Those of earlier tests may still wait for their owners to be collected.
+        gc.collect()
+        before = [set(map(id, registry.values())) for registry in registries]
+
+        def check(number):
+            left = [set(map(id, registry.values())) - known for registry, known in zip(registries, before)]
+            self.assertEqual(left, [set()] * len(registries), f"at place {number}")
+
+        with imgdl.Downloader() as downloader:
+            for action in (
+                release,
+                lambda: imgdl.Cache(on_event=print).close(),
+                lambda: imgdl.register_coder(Coder).close(),
+                load,
+            ):
+                check(-1)
+                self.strike_everywhere(action, check)
+
+    def test_what_the_library_calls_on_threads_of_its_own(self):
+        """As it calls them, but here, where interrupts strike: each has a result, and the interrupt is kept."""
+
+        class Loader:
+            def start(self, request, transfer):
+                self.transfer = transfer
+
+            def cancel(self, transfer):
+                pass
+
+            resume = cancel
+
+        loader, nobody = Loader(), 1 << 60
+        functions = {name: lambda *arguments: None for name in hooks._ASKED}
+        keys = {
+            hooks._tables: hooks._tables.add(hooks._Table(functions, loader)),
+            cache._listeners: cache._listeners.add(id),
+            _observing.observers: _observing.observers.add(id),
+            transport._loaders: transport._loaders.add(loader),
+        }
+        for registry, key in keys.items():
+            self.addCleanup(registry.pop, key)
+        response, outgoing = _native.imgdl_response(), _native.imgdl_outgoing(url=b"app:x", method=b"GET")
+        event, observation = _native.imgdl_cache_event(message=b""), _native.imgdl_observation()
+        table, listener, observer, key = keys.values()
+        calls = [
+            (hooks._modify_request, outgoing, nobody, table),
+            (hooks._modify_response, response, nobody, table),
+            (hooks._redirect, response, b"http://localhost/", nobody, table),
+            (hooks._authenticate, response, nobody, table),
+            (cache._on_event, event, listener),
+            (_observing._on_observation, observation, observer),
+            (_observing._on_observer_end, observer),
+            (transport._start, outgoing, nobody, key),
+            (transport._resume, nobody, key),
+            (transport._cancel, nobody, key),
+        ]
+        for function, *given in calls:
+            arguments = [ctypes.pointer(each) if isinstance(each, ctypes.Structure) else each for each in given]
+            results = set()
+
+            def act():
+                _observing.observers.put(observer, id)
+                if function in (transport._resume, transport._cancel):
+                    transport._transfers[nobody] = loader.transfer
+                results.add(function(*arguments))
+                _callbacks.raise_struck()
+
+            def check(number):
+                if function is _observing._on_observer_end:
+                    self.assertIsNone(_observing.observers.get(observer), f"at place {number}")
+
+            self.strike_everywhere(act, check)
+            self.assertLessEqual(results, {None, nobody} if function is transport._start else {None})
 
     def test_what_raises_has_a_result(self):
         def raises():
