@@ -337,6 +337,90 @@ class CallbackTests(unittest.TestCase):
                 signal.signal(signal.SIGUSR1, before)
         self.assertEqual(self.shown, [])
 
+    def test_an_interrupt_in_a_hook_and_in_a_loader(self):
+        """Of what the library calls on threads of its own: who waits on the main thread is interrupted."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
+        def raises(*arguments):
+            raise KeyboardInterrupt
+
+        class Loader:
+            start = raises
+
+        class Whole:
+            def start(self, request, transfer):
+                transfer.response(200)
+                transfer.body(DATA)
+                transfer.end()
+
+        for loader, options in (
+            (Loader(), {}),
+            (Whole(), {"hooks": imgdl.Hooks(modify_request=raises)}),
+            (Whole(), {"hooks": imgdl.Hooks(modify_response=raises)}),
+            (Whole(), {"hooks": imgdl.Hooks(transform_body=raises)}),
+        ):
+            with self.subTest(options), imgdl.Downloader() as downloader:
+                downloader.register_transport("app", loader)
+                tokens = []
+                with self.assertRaises(KeyboardInterrupt):
+                    tokens.append(downloader.download("app:x", **options))
+                    tokens[0].result(PATIENCE)
+                with self.assertRaises(imgdl.Error):
+                    tokens[0].result(PATIENCE)
+                self.assertEqual([each.exc_type for each in self.shown], [KeyboardInterrupt])
+                self.shown.clear()
+                # The downloader works on.
+                downloader.register_transport("app", Whole())
+                self.assertEqual(downloader.download("app:x").result(PATIENCE).width, 2)
+
+    def test_an_interrupt_here(self):
+        """What a function raises that is called on the main thread is raised where the call of the library ends, if it is
+        an interrupt, and is the answer that it always is."""
+
+        class Stop(Exception):
+            pass
+
+        def stop(number, frame):
+            raise Stop
+
+        def raises(*arguments):
+            signal.raise_signal(signal.SIGUSR1)
+
+        class Loader:
+            start = cancel = resume = raises
+
+        loader, nobody = Loader(), 1 << 60
+        table = hooks._tables.add(hooks._Table({"modify_request": raises}, loader))
+        key, listener = transport._loaders.add(loader), cache._listeners.add(raises)
+        observer = _observing.observers.add(raises)
+        self.addCleanup(hooks._tables.pop, table)
+        self.addCleanup(transport._loaders.pop, key)
+        self.addCleanup(cache._listeners.pop, listener)
+        self.addCleanup(_observing.observers.pop, observer)
+        outgoing = ctypes.pointer(_native.imgdl_outgoing(url=b"app:x", method=b"GET"))
+        event = ctypes.pointer(_native.imgdl_cache_event(message=b""))
+        transfer = transport.Transfer(nobody)
+        for handler, kind in ((stop, Stop), (signal.default_int_handler, KeyboardInterrupt)):
+            before = signal.signal(signal.SIGUSR1, handler)
+            try:
+                for function, *arguments in (
+                    (hooks._modify_request, outgoing, nobody, table),
+                    (transport._start, outgoing, nobody, key),
+                    (transport._resume, nobody, key),
+                    (transport._cancel, nobody, key),
+                    (cache._on_event, event, listener),
+                    (_observing._on_observation, ctypes.pointer(_native.imgdl_observation()), observer),
+                ):
+                    transport._transfers[nobody] = transfer
+                    answer = function(*arguments)
+                    self.assertEqual(answer, nobody if function is transport._start else None)
+                    # The next call of the library that may raise does.
+                    self.assertRaises(kind, imgdl.Downloader().close)
+                    _callbacks.raise_struck()
+            finally:
+                signal.signal(signal.SIGUSR1, before)
+        self.assertEqual(self.shown, [])
+
     def test_waiting_is_possible_after_an_interrupt(self):
         """What was struck is not taken for a function that downloads wait for."""
 
