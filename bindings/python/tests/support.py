@@ -2,11 +2,13 @@
 deadline that only a failure reaches."""
 
 import atexit
+import gc
 import json
 import os
 import ssl
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import traceback
@@ -154,6 +156,18 @@ class OriginTests(unittest.TestCase):
     def setUp(self):
         self.origin = Origin()
         self.addCleanup(self.origin.stop)
+
+    def watch_what_nobody_catches(self):
+        """To be called first: nothing may reach sys.unraisablehook, until all that the test had is gone."""
+        shown, hook = [], sys.unraisablehook
+
+        def check():
+            gc.collect()
+            sys.unraisablehook = hook
+            self.assertEqual(shown, [])
+
+        self.addCleanup(check)
+        sys.unraisablehook = lambda raised: shown.append(repr(raised.exc_value))
 
     def other_origin(self, *arguments):
         origin = Origin(*arguments)

@@ -311,6 +311,7 @@ class AsyncioTests(OriginTests):
             url = self.origin.picture("opaque.png", first_byte="never", n=len(tokens))
             tokens.append(downloader.download(url, loop=asyncio.get_running_loop()))
 
+        self.watch_what_nobody_catches()
         tokens = []
         with self.downloader() as downloader:
             self.run_loop(main())

@@ -156,6 +156,7 @@ class AsyncioTokenTests(OriginTests):
         self.assertEqual(ended.wait(), (token,))
 
     def test_waiting_for_what_a_closed_loop_would_tell(self):
+        self.watch_what_nobody_catches()
         downloader = self.downloader()
 
         async def begin():
