@@ -2,6 +2,11 @@
 
 C calls two functions of this package, which live as long as the process, with a number under which `_lent` has the
 canvas: until the library has given back all that it got, which may be when the last image on it goes.
+
+Both are Python in the path of an allocator, where an interrupt may strike. That is safe because C has an address in any case:
+what is struck anywhere answers None through the wrapper of `callback`, which C takes for no memory, and `Canvas.take_back` gets
+back what the library was not told of. An address that is answered is that of a view, or of memory in `_others`, which are held
+from before; it is never made of what an interrupt has left half done.
 """
 
 from __future__ import annotations

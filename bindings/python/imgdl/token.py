@@ -185,7 +185,9 @@ class Token(Pending, Generic[Result]):
     def add_done_callback(self, function: Callable[[Token[Result]], object]) -> None:
         """Calls function(token) at the end: where an event loop of asyncio runs on this thread, on that; otherwise, and
         where that loop is closed by then, where the other callbacks of this download run. At once if it is done.
-        What it raises goes to sys.unraisablehook, but for an interrupt of the main thread, as by Ctrl-C."""
+        What is not callable is a TypeError. What the function raises goes to sys.unraisablehook, but for interrupts of
+        the main thread: KeyboardInterrupt, SystemExit, and what the handler of a signal raises. Where it is called at
+        once, those are raised here."""
         _options.check_callable(function, "a done callback")
         if not self._when_done(self._placed(function)):
             call_apart(function, self)
