@@ -280,7 +280,7 @@ build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
 
-# A disk whose syncs take long, for a program that is started with it.
+# A disk whose syncs take long, or fail, for a program that is started with it.
 build/tests/slow-sync.so: Tests/c/slow-sync.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -fPIC -shared -o $@ $< -ldl

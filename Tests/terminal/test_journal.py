@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from program import PATIENCE, ProgramTests, pictures
+from program import PATIENCE, ROOT, ProgramTests, pictures
 
 
 def png_width(data):
@@ -82,6 +82,30 @@ class JournalTests(ProgramTests):
         self.assertEqual(len(self.files("out")), 10)
         for name in self.files("out"):
             self.assertEqual(self.read("out/" + name), self.origin.bytes("alpha.png"))
+
+    def test_nothing_is_done_that_is_not_on_the_disk(self):
+        """Whichever sync fails: that of the file, of the journal's line or of the folder."""
+        (url,) = self.urls(1)
+        for output, file in (("out/", "out/alpha.png"), ("file/file.png", "file/file.png")):
+            (self.folder / file).parent.mkdir()
+            for number in range(1, 4):
+                with self.subTest(output=output, number=number):
+                    disk = {"LD_PRELOAD": str(ROOT / "build/tests/slow-sync.so"), "FAILING_SYNC": str(number)}
+                    run = ("--journal", "journal", "-o", output, url)
+                    (line,) = self.json_lines(*run, status=3, environment=disk)
+                    self.assertEqual((line["result"], line["error"]), ("failed", "IMGDL_ERROR_DISK_FAILED"))
+                    self.assertIn("Input/output error", line["message"])
+                    # What is written without a line that says which file it is has no name.
+                    self.assertEqual(self.entries(), [] if number == 1 else ["save"])
+                    self.assertEqual((self.folder / file).exists(), number == 3)
+                    # The next run makes up for it.
+                    (line,) = self.json_lines(*run)
+                    self.assertEqual(line["result"], "skipped" if number == 3 and output == "out/" else "done")
+                    self.assertEqual(self.entries()[-1], "done")
+                    self.assertEqual(self.read(file), self.origin.bytes("alpha.png"))
+                    self.assertEqual(len(self.files((self.folder / file).parent)), 1)
+                (self.folder / file).unlink()
+                (self.folder / "journal").unlink()
 
     def test_a_file_that_was_being_named_when_the_run_was_killed_is_replaced_not_doubled(self):
         self.write_list(self.urls(1))
