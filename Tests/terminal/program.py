@@ -38,7 +38,10 @@ class Terminal:
         self.process, self.descriptor = pty.fork()
         if self.process == 0:
             os.chdir(cwd or "/")
-            os.execve(PROGRAM, [PROGRAM, *arguments], dict(ENVIRONMENT, **{"TERM": "xterm", **environment}))
+            given = dict(ENVIRONMENT, **{"TERM": "xterm", **environment})
+            # None is a variable that is not there.
+            given = {name: value for name, value in given.items() if value is not None}
+            os.execve(PROGRAM, [PROGRAM, *arguments], given)
         self.resize(columns, rows, *pixels)
         self.written = b""
         self.settings = termios.tcgetattr(self.descriptor)

@@ -39,11 +39,21 @@ class MachineTests(ProgramTests):
         url = self.origin.picture("alpha.png")
         seen = set()
         for count in range(8, 40):
-            process = self.start("--retries=0", "-o", "out", url, **self.with_descriptors(count))
-            _, errors = process.communicate(timeout=PATIENCE)
-            seen.add(process.returncode)
+            process = self.start("--json", "--retries=0", "-o", "out", url, **self.with_descriptors(count))
+            output, errors = process.communicate(timeout=PATIENCE)
+            lines = [json.loads(line) for line in output.splitlines()]
+            seen.add((process.returncode, len(lines)))
+            if process.returncode == 0:
+                self.assertEqual([line["result"] for line in lines], ["done"], count)
+            elif lines:
+                self.assertEqual([line["error"] for line in lines], ["IMGDL_ERROR_OUT_OF_MEMORY"], count)
+                self.assertIn("ulimit -n", lines[0]["message"])
+            else:
+                # It did not come to begin.
+                self.assertIn("Too many open files", errors.decode(), count)
             self.assertIn(process.returncode, (0, 3), (count, errors))
-        self.assertEqual(seen, {0, 3})
+        # With too few to begin, too few to connect, and enough.
+        self.assertEqual(seen, {(3, 0), (3, 1), (0, 1)})
 
     def test_a_folder_below_dev_is_a_folder(self):
         if not os.access("/dev/shm", os.W_OK):

@@ -12,7 +12,7 @@ PRIMARY = b"\x1b[c"
 class PlainTerminalTests(ProgramTests):
     def test_a_terminal_without_escape_sequences_gets_none(self):
         url = self.origin.picture("alpha.png")
-        for environment in ({"TERM": "dumb"}, {"TERM": ""}):
+        for environment in ({"TERM": "dumb"}, {"TERM": ""}, {"TERM": None}):
             gate = self.origin.gate()
             held = self.origin.picture("baseline.jpg", hold_after=1000, gate=gate.name)
             terminal = self.on_terminal("-o", "out/", url, held, environment=environment)
