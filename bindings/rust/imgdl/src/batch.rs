@@ -17,7 +17,7 @@ use crate::request::{arm, Priority, Request};
 use crate::sink::Panics;
 
 /// How far a batch is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct BatchProgress {
     /// Succeeded, failed or cancelled.

@@ -73,7 +73,7 @@ impl CacheOutcome {
 }
 
 /// Something that the host may want to know of its cache. The library goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheEvent<'a> {
     /// The index was corrupt, foreign or newer: it was renamed, and begun anew. The text names the file and the cause.
@@ -90,7 +90,7 @@ pub enum CacheEvent<'a> {
 }
 
 /// What is stored for a URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CacheEntry {
     /// Such as 200.
@@ -110,7 +110,7 @@ pub struct CacheEntry {
 macro_rules! statistics {
     ($($(#[$text:meta])* $name:ident,)*) => {
         /// What a cache holds, and how its look-ups ended since this process has opened it.
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub struct CacheStatistics {
             /// False in memory alone, and while the disk is not [writable](CacheEvent::Unwritable).

@@ -85,7 +85,7 @@ pub trait PictureDecoder: Send + 'static {
 }
 
 /// What a caller wants of a picture; a [`Coder`] need not obey.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CoderOptions {
     /// How pixels are to lie in memory.

@@ -15,7 +15,7 @@ use crate::image::Image;
 use crate::observing::Metrics;
 
 /// A set of kinds of event. [`Event::Finished`] always comes, and need not be asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Events(sys::imgdl_event_mask);
 
 impl Events {
@@ -121,7 +121,7 @@ pub struct Download {
 }
 
 /// A redirect that was followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Hop {
     /// That answered with the redirect; as [`Response::url`].
@@ -131,7 +131,7 @@ pub struct Hop {
 }
 
 /// What a server answered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Response {
     /// Such as 200.

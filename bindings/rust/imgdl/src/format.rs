@@ -126,7 +126,7 @@ impl Colour {
 }
 
 /// What a file says about its colours, and what was done about it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ColourNotes {
     /// It has an ICC profile, whole: [`Image::icc_profile`](crate::Image::icc_profile).
@@ -175,7 +175,7 @@ pub struct Rectangle {
 }
 
 /// What the header of a picture tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ImageInfo {
     /// What the file is.

@@ -13,7 +13,7 @@ use crate::guard::contained;
 use crate::image::Image;
 
 /// What a canvas has to hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CanvasSize {
     /// In pixels.
@@ -121,7 +121,7 @@ unsafe extern "C" fn deallocate<A: Canvases>(pixels: *mut c_void, user_data: *mu
 }
 
 /// A picture that [`decode_into`] has put where it was wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Placed {
     /// In pixels, orientation applied.

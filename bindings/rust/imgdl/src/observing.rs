@@ -1,6 +1,7 @@
 //! What there is to measure: of one download, of each transfer, of all.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::os::raw::c_void;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::guard::contained;
 
 /// Where the time of a download went; zero where there was none. The transfer's, of its last attempt, except where
 /// said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Metrics {
     /// 10, 11 or 20; 0 before an answer.
@@ -110,7 +111,7 @@ pub enum Observed {
 /// For [`Downloader::set_observer`](crate::Downloader::set_observer): lent for the time of the call. Of each transfer
 /// comes [`Started`](Observed::Started) first and [`Stopped`](Observed::Stopped), then [`Finished`](Observed::Finished)
 /// last; one that never left the queue is not observed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Observation<'a> {
     /// What happened.
@@ -220,6 +221,20 @@ impl Histogram {
     }
 }
 
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        (self.0.count, self.0.sum_us, self.0.buckets) == (other.0.count, other.0.sum_us, other.0.buckets)
+    }
+}
+
+impl Eq for Histogram {}
+
+impl Hash for Histogram {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.0.count, self.0.sum_us, self.0.buckets).hash(state);
+    }
+}
+
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = f.debug_struct("Histogram");
@@ -230,7 +245,7 @@ impl fmt::Debug for Histogram {
 macro_rules! stats {
     ($($(#[$text:meta])* $name:ident,)* ; $($(#[$about:meta])* $histogram:ident,)*) => {
         /// Counts and times since a downloader was made: see [`Downloader::stats`](crate::Downloader::stats).
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub struct Stats {
             $( $(#[$text])* pub $name: u64, )*

@@ -70,7 +70,7 @@ impl fmt::Debug for Outgoing<'_> {
 }
 
 /// What to send instead of an [`Outgoing`] request; what is not said stays as it was.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Replacement {
     url: Option<String>,
     method: Option<String>,

@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::mpsc;
 use std::thread;
 
@@ -10,6 +13,8 @@ use support::*;
 
 fn is_send<T: Send + 'static>() {}
 fn is_sync<T: Sync>() {}
+fn is_value<T: Clone + Debug + PartialEq + Eq + Hash>() {}
+fn is_small_value<T: Copy + Debug + PartialEq + Eq + Hash>() {}
 
 #[test]
 fn the_compiler_knows_what_may_cross_threads() {
@@ -57,6 +62,48 @@ fn the_compiler_knows_what_may_cross_threads() {
     is_sync::<Metrics>();
     is_send::<Stats>();
     is_sync::<Stats>();
+}
+
+#[test]
+fn values_are_copied_compared_and_kept_in_sets() {
+    is_small_value::<BatchProgress>();
+    is_small_value::<CacheEvent<'static>>();
+    is_small_value::<CacheMode>();
+    is_small_value::<CacheOutcome>();
+    is_small_value::<CanvasSize>();
+    is_small_value::<Code>();
+    is_small_value::<CoderOptions>();
+    is_small_value::<Colour>();
+    is_small_value::<ColourNotes>();
+    is_small_value::<Events>();
+    is_small_value::<Format>();
+    is_small_value::<ImageInfo>();
+    is_small_value::<Observed>();
+    is_small_value::<Order>();
+    is_small_value::<PixelFormat>();
+    is_small_value::<Placed>();
+    is_small_value::<Priority>();
+    is_small_value::<Rectangle>();
+    is_small_value::<Retry>();
+    is_small_value::<Shutdown>();
+    is_small_value::<TrimLevel>();
+    is_value::<CacheEntry>();
+    is_value::<CacheStatistics>();
+    is_value::<Histogram>();
+    is_value::<Hop>();
+    is_value::<Metrics>();
+    is_value::<Observation<'static>>();
+    is_value::<Replacement>();
+    is_value::<Response>();
+    is_value::<Stats>();
+
+    let downloader = Downloader::builder().allow_data_urls().build().unwrap();
+    let before = downloader.stats().unwrap();
+    assert_eq!(before, before.clone());
+    downloader.get("data:,x").unwrap_err();
+    assert_ne!(before, downloader.stats().unwrap());
+    let (of_nothing, of_one) = (before.queue, downloader.stats().unwrap().queue);
+    assert_eq!(HashSet::from([of_nothing.clone(), of_one, of_nothing]).len(), 2);
 }
 
 /// Ambiguous, and so not compiled, if the type is Sync.
