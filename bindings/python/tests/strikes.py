@@ -4,7 +4,6 @@ import dis
 import gc
 import sys
 import threading
-import unittest
 import weakref
 
 from support import PATIENCE
@@ -86,21 +85,112 @@ class _Trace:
         return self
 
 
+class _Monitor:
+    """The same since 3.12, where Python tells a trace of no instruction until the next call, and monitors of each."""
+
+    def __init__(self, striker):
+        self.striker = striker
+        self.thread = threading.get_ident()
+        # Of functions that run, by their frames' addresses: whether Python looks before the next instruction.
+        self.is_due = {}
+        # By the code's address: codes that look alike are equal.
+        self.instructions = {}
+        events = sys.monitoring.events
+        self.functions = {
+            events.PY_START: self.begin,
+            events.PY_RESUME: self.begin,
+            events.PY_THROW: self.go_on,
+            events.INSTRUCTION: self.step,
+            events.RAISE: self.fail,
+            events.PY_YIELD: self.end,
+            events.PY_RETURN: self.end,
+            events.PY_UNWIND: self.end,
+        }
+
+    def __enter__(self):
+        sys.monitoring.use_tool_id(_TOOL, "strikes")
+        for event, function in self.functions.items():
+            sys.monitoring.register_callback(_TOOL, event, function)
+        # Instructions are asked for where they are meant.
+        sys.monitoring.set_events(_TOOL, sum(self.functions) - sys.monitoring.events.INSTRUCTION)
+
+    def __exit__(self, *exception):
+        sys.monitoring.set_events(_TOOL, 0)
+        for code, _ in self.instructions.values():
+            sys.monitoring.set_local_events(_TOOL, code, 0)
+        for event in self.functions:
+            sys.monitoring.register_callback(_TOOL, event, None)
+        sys.monitoring.free_tool_id(_TOOL)
+
+    def instruction(self, code, offset):
+        _, instructions = self.instructions[id(code)]
+        while instructions[offset] == _EXTENDED:
+            offset += 2
+        return instructions[offset], instructions[offset + 1]
+
+    def begin(self, code, offset):
+        frame = self.go_on(code, offset)
+        # An await goes on without a look.
+        if frame is not None and self.instruction(code, offset)[1] & 3 < 2:
+            self.striker.strike()
+
+    def go_on(self, code, offset, *exception):
+        frame = sys._getframe(1)
+        if frame.f_code is not code:
+            frame = frame.f_back
+        if threading.get_ident() != self.thread or self.striker.has_struck or not self.striker._is_place(frame):
+            return None
+        if id(code) not in self.instructions:
+            self.instructions[id(code)] = code, code.co_code
+            sys.monitoring.set_local_events(_TOOL, code, sys.monitoring.events.INSTRUCTION)
+        self.is_due[id(frame)] = False
+        return frame
+
+    def step(self, code, offset):
+        key = id(sys._getframe(1))
+        if key in self.is_due:
+            is_due, self.is_due[key] = self.is_due[key], self.instruction(code, offset)[0] in _LOOKING
+            if is_due:
+                self.striker.strike()
+
+    def fail(self, code, offset, exception):
+        # After a call that raises, Python does not look.
+        key = id(sys._getframe(1))
+        if key in self.is_due:
+            self.is_due[key] = False
+
+    def end(self, code, offset, *result):
+        self.is_due.pop(id(sys._getframe(1)), None)
+
+
+_TOOL = 4
+_EXTENDED = dis.opmap["EXTENDED_ARG"]
+_LOOKING = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "JUMP_BACKWARD")}
+
+
+class _Tracer:
+    def __init__(self, striker):
+        self.striker = striker
+
+    def __enter__(self):
+        sys.settrace(self.striker)
+
+    def __exit__(self, *exception):
+        sys.settrace(None)
+
+
 def struck(action, number, is_meant=lambda code: True):
     """Calls the action and strikes it there. Whether it came so far; and what it raised."""
-    if sys.version_info >= (3, 12):
-        raise unittest.SkipTest("this machine cannot: since 3.12 Python tells a trace of no instruction until the next call")
     striker = Striker(number, is_meant)
     problem = None
     # A finalizer that runs by chance would be struck, or not.
     gc.disable()
-    sys.settrace(striker)
     try:
-        action()
+        with (_Monitor if sys.version_info >= (3, 12) else _Tracer)(striker):
+            action()
     except BaseException as exception:
         problem = exception
     finally:
-        sys.settrace(None)
         gc.enable()
     return striker.has_struck, problem
 
