@@ -164,6 +164,35 @@ final class IncompleteEndTests: XCTestCase {
         XCTAssertGreaterThan(shown, 1000)
     }
 
+    /// Zeros between two blocks are passed over: behind a frame, ahead of an extension and ahead of the trailer.
+    func testZerosBetweenBlocks() throws {
+        func gif(zeros: Int) -> [UInt8] {
+            let stray = [UInt8](repeating: 0, count: zeros)
+            var file = GIFFile(width: 2, height: 1)
+            file.addFrame(width: 2, height: 1, [1, 2])
+            file.bytes += stray
+            file.addControl(delay: 5)
+            file.bytes += stray
+            file.addFrame(width: 2, height: 1, [2, 1])
+            file.bytes += stray
+            return file.ended()
+        }
+        for all in [false, true] {
+            var options = DecodeOptions()
+            options.decodesAllFrames = all
+            let plain = decode(gif(zeros: 0), options, end: .whole)
+            XCTAssertNil(plain.failure)
+            for zeros in [1, 2, 300] {
+                for pieces in [1, 7, .max / 2] {
+                    let got = decode(gif(zeros: zeros), options, pieces: pieces, end: .whole)
+                    XCTAssertNil(got.failure, "\(zeros) zeros, pieces of \(pieces)")
+                    XCTAssert(got.pixels == plain.pixels, "\(zeros) zeros, pieces of \(pieces)")
+                    XCTAssertEqual(got.header?.frameCount, plain.header?.frameCount)
+                }
+            }
+        }
+    }
+
     /// The last frame has to be whole, and those that were announced have to be there.
     func testFramesThatAreMissing() throws {
         var gif = GIFFile(width: 2, height: 1)

@@ -95,11 +95,30 @@ final class JPEGEndTests: XCTestCase {
             var lost = bytes
             lost[last] = 0
             for pieces in [1, 7, 1000, .max / 2] {
-                for count in [1, 7, 30] {
+                for count in [1, 7, 30, 63, 64] {
                     let padded = Array(bytes.dropLast(2)) + [UInt8](repeating: 0x5A, count: count) + Self.end
                     XCTAssert(decode(padded, pieces: pieces) == plain, "\(picture.name), \(count), \(pieces)")
                 }
                 XCTAssertEqual(decode(lost, pieces: pieces).failure?.code, .badImageData, picture.name)
+            }
+        }
+    }
+
+    /// Many stray bytes may be a scan that was lost, where there may be one: a progressive picture's. How they come changes nothing.
+    func testManyStrayBytesMayBeAScan() throws {
+        for picture in try Picture.codings("progressive.jpg", "separate-scans.jpg") {
+            let bytes = picture.encoded()
+            let plain = decode(bytes)
+            for count in Array(60...76) + [300] {
+                let padded = Array(bytes.dropLast(2)) + [UInt8](repeating: 0x5A, count: count) + Self.end
+                let whole = decode(padded)
+                for pieces in [1, 7, 64, 1000] {
+                    XCTAssert(decode(padded, pieces: pieces) == whole, "\(picture.name), \(count), \(pieces)")
+                }
+                // Up to seven bytes were read for the last codes, and are not counted.
+                let isProgressive = picture.name == "progressive.jpg"
+                if count <= 64 || !isProgressive { XCTAssert(whole == plain, "\(picture.name), \(count)") }
+                if count > 71, isProgressive { XCTAssertEqual(whole.failure?.code, .badImageData, "\(count)") }
             }
         }
     }
@@ -120,28 +139,41 @@ final class JPEGEndTests: XCTestCase {
         }
     }
 
-    /// Cut between two rows of MCUs: all of the first is there but for the one row that needs the next for its colours.
+    /// Cut between two rows of MCUs: all of the first is there. Where colours have half the rows, the last one needs the next for
+    /// them.
     func testRowsWhoseDataIsThereAreSalvaged() throws {
-        for quality: Int32 in [30, 85] {
-            var picture = Picture("rows.jpg", PICTURE_JPEG_BASELINE)
-            picture.spec.quality = quality
-            picture.spec.restart_interval = (picture.spec.width + 15) / 16
-            let bytes = picture.encoded()
-            let plain = try XCTUnwrap(decode(bytes).pixels)
-            let scan = try XCTUnwrap((0..<bytes.count - 1).first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
-            let restarts = (scan..<bytes.count - 1).filter {
-                bytes[$0] == 0xFF && (0xD0...0xD7).contains(bytes[$0 + 1])
+        let kinds = [(PICTURE_JPEG_BASELINE, 16, 1), (PICTURE_JPEG_GRAY, 8, 0), (PICTURE_JPEG_CMYK, 8, 0)]
+        for (kind, height, missing) in kinds {
+            for quality: Int32 in [30, 85] {
+                try assertRowsAreSalvaged(kind, quality, height: height, missing: missing)
             }
-            XCTAssertEqual(restarts.count, 9)
-            for (row, restart) in restarts.enumerated() {
-                for end in [restart, restart + 1, restart + 2] {
-                    for pieces in [1, 1000, .max / 2] {
-                        let salvaged = try XCTUnwrap(salvage(Array(bytes[..<end]), pieces: pieces))
-                        let rows = salvaged.ready.height
-                        XCTAssertEqual(rows, 16 * (row + 1) - 1, "cut at \(end), pieces of \(pieces)")
-                        XCTAssert(salvaged.bytes[..<(4 * 201 * rows)] == plain[..<(4 * 201 * rows)], "cut at \(end)")
-                        XCTAssert(salvaged.bytes[(4 * 201 * rows)...].allSatisfy { $0 == 0 })
-                    }
+        }
+    }
+
+    private func assertRowsAreSalvaged(
+        _ kind: picture_kind, _ quality: Int32, height: Int, missing: Int
+    ) throws {
+        var picture = Picture("rows.jpg", kind)
+        picture.spec.quality = quality
+        let side = Int32(height)
+        picture.spec.restart_interval = (picture.spec.width + side - 1) / side
+        let bytes = picture.encoded()
+        let plain = try XCTUnwrap(decode(bytes).pixels)
+        let scan = try XCTUnwrap((0..<bytes.count - 1).first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
+        let restarts = (scan..<bytes.count - 1).filter {
+            bytes[$0] == 0xFF && (0xD0...0xD7).contains(bytes[$0 + 1])
+        }
+        let all = Int(picture.spec.height)
+        XCTAssertEqual(restarts.count, (all + height - 1) / height - 1)
+        for (row, restart) in restarts.enumerated() {
+            for end in [restart, restart + 1, restart + 2] {
+                for pieces in [1, 1000, .max / 2] {
+                    let salvaged = try XCTUnwrap(salvage(Array(bytes[..<end]), pieces: pieces))
+                    let rows = salvaged.ready.height
+                    XCTAssertEqual(
+                        rows, height * (row + 1) - missing, "\(kind.rawValue) cut at \(end), pieces of \(pieces)")
+                    XCTAssert(salvaged.bytes[..<(4 * 201 * rows)] == plain[..<(4 * 201 * rows)], "cut at \(end)")
+                    XCTAssert(salvaged.bytes[(4 * 201 * rows)...].allSatisfy { $0 == 0 })
                 }
             }
         }

@@ -20,6 +20,9 @@ def made(*parts):
 row("plain", "OK", jpeg(), width=8)
 row("three-components", "OK", jpeg(16, 16, 3), width=16)
 row("progressive", "OK", progressive(16, 16, 2), width=16)
+# All has come but the mark of the end: by Content-Length, or over HTTP/2 by the end of the stream alone.
+row("endless", "OK", jpeg(16, 16, 3)[:-2], width=16)
+row("endless-progressive", "OK", progressive(16, 16, 2)[:-2], width=16)
 
 # ---- Profiles that are kept and not followed
 for name, data in COSTLY_PROFILES.items():
@@ -102,6 +105,9 @@ row("scans-large-full", "DECODE_TIMEOUT", progressive(3000, 3000, 100), options=
     memory=400, within=4)
 row("scans-inside-one", "DECODE_TIMEOUT", progressive(6000, 6000, 1), options={"max_decode_ms": 20}, cpu=0.5,
     memory=400, within=4)
+# A hundred megapixels of four inks, whose coefficients would be 800 MB: refused by the limits that nobody has set.
+row("memory-of-inks", "MEMORY_LIMIT", made(DQT, sof(10000, 10000, 4, kind=0xC2), dht((0x00, 0), (0x10, 0xE0)),
+                                           sos((1, 2, 3, 4), 0, 0), zero_bits(64)), memory=30)
 row("memory-of-progressive", "MEMORY_LIMIT", progressive(9990, 9990, 1), options={"max_memory_bytes": 64 << 20})
 row("bomb-baseline-timeout", "DECODE_TIMEOUT", jpeg(9990, 9990),
     options={"max_decode_ms": 5, "target_width": 8, "target_height": 8}, cpu=0.4, memory=60, within=4)

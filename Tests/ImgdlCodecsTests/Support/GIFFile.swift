@@ -1,6 +1,6 @@
 /// A GIF written block by block, so that each oddity can be had.
 struct GIFFile {
-    private(set) var bytes: [UInt8]
+    var bytes: [UInt8]
 
     /// Four colours: black, red, green, blue.
     static let palette: [UInt8] = [0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255]
