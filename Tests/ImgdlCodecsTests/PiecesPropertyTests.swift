@@ -57,7 +57,7 @@ final class PiecesPropertyTests: XCTestCase {
     func testDamagedFiles() {
         print("seed \(Self.seed)")
         var damage = Damage(state: Self.seed)
-        let rounds = Self.isLong ? 2000 : 10
+        let rounds = Self.isLong ? 300 : 10
         var failures = 0
         for var picture in Picture.everyCoding where !picture.name.hasSuffix("png") {
             (picture.spec.width, picture.spec.height) = (67, 45)
