@@ -37,4 +37,17 @@ final class HandleTableTests: XCTestCase {
         XCTAssertNil(table.release(handle, .downloader))
         XCTAssertTrue(table.object(handle, .downloader) === thing)
     }
+
+    /// One reference more would be none: it is refused, and those that there are can be given back.
+    func testReferencesStayAtTheLastNumber() {
+        let table = HandleTable()
+        let thing = Thing()
+        let handle = table.insert(thing, .data, references: .max)
+        for _ in 0..<2 {
+            XCTAssertFalse(table.retain(handle, .data))
+            XCTAssertNil(table.release(handle, .data), "not the last one")
+            XCTAssertTrue(table.object(handle, .data) === thing)
+            XCTAssertTrue(table.retain(handle, .data))
+        }
+    }
 }
