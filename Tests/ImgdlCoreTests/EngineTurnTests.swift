@@ -19,11 +19,16 @@ final class EngineTurnTests: XCTestCase {
     }
 
     /// Nobody looked for an hour: what is idle may be dead.
-    func testAfterAnHourConnectionsAreLeft() throws {
+    func testAfterAnHourConnectionsAreLeft() throws { try checkConnectionsAreLeft { $0.leap() } }
+
+    /// The clock of timeouts stands still while the machine sleeps.
+    func testAfterAnHourOfSleepConnectionsAreLeft() throws { try checkConnectionsAreLeft { $0.sleep() } }
+
+    private func checkConnectionsAreLeft(after hour: @escaping (LeapingClock) -> Void) throws {
         let clock = LeapingClock()
         let (calls, leavings) = (Calls(), Calls())
         let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { (_, _, _) in
-            DueTransport(clock, calls, leavings)
+            DueTransport(clock, calls, leavings, hour)
         }
         let downloader = try Downloader(
             DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
@@ -147,19 +152,24 @@ private final class DueTransport: Transport {
     private let clock: LeapingClock
     private let calls: Calls
     private let leavings: Calls
+    private let hour: (LeapingClock) -> Void
     private(set) var deadline: Instant?
 
-    init(_ clock: LeapingClock, _ calls: Calls, _ leavings: Calls = Calls()) {
+    init(
+        _ clock: LeapingClock, _ calls: Calls, _ leavings: Calls = Calls(),
+        _ hour: @escaping (LeapingClock) -> Void = { $0.leap() }
+    ) {
         self.clock = clock
         self.calls = calls
         self.leavings = leavings
+        self.hour = hour
         deadline = clock.now()
     }
 
     func deadlineReached(_ now: Instant) {
         deadline = nil
         guard calls.add() == 1 else { return }
-        clock.leap()
+        hour(clock)
         deadline = clock.now()
     }
 
