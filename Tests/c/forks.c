@@ -502,12 +502,14 @@ TEST_WITHIN(1200, "children forked in the middle of decoding and of TLS: fork() 
         CHECK_CODE(imgdl_downloader_destroy(loads[i].downloader), IMGDL_OK);
     }
     qsort(took, (size_t)count, sizeof *took, compare);
-    double median = took[count / 2], at_99 = took[(count * 99 - 1) / 100];
-    printf("     handlers held fork() up for %.3f ms in the median, %.3f ms at the 99th percentile, %.3f ms at most\n",
-           median * 1e3, at_99 * 1e3, took[count - 1] * 1e3);
+    double median = took[count / 2], at_90 = took[(count * 90 - 1) / 100], at_99 = took[(count * 99 - 1) / 100];
+    printf("     handlers held fork() up for %.3f ms in the median, %.3f ms at the 90th percentile, %.3f ms at the 99th, "
+           "%.3f ms at most\n", median * 1e3, at_90 * 1e3, at_99 * 1e3, took[count - 1] * 1e3);
     if (median > BOUND)
         FAIL("fork() was held up for %.3f ms in the median", median * 1e3);
-    /* Of a hundred forks that would be one, which a busy machine holds up by itself. */
+    if (at_90 > BOUND)
+        FAIL("fork() was held up for %.3f ms at the 90th percentile", at_90 * 1e3);
+    /* Of a hundred forks the 99th percentile would be one, which a busy machine holds up by itself. */
     if (count >= 1000 && at_99 > BOUND)
         FAIL("fork() was held up for %.3f ms at the 99th percentile", at_99 * 1e3);
 }
