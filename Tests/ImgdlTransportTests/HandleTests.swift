@@ -54,6 +54,34 @@ final class HandleTests: TransportTestCase {
         }
     }
 
+    /// Those that wait for the next transfer go with the first memory that is given back; connections stay.
+    func testSpareHandlesAreGivenBackWhereMemoryIsShort() throws {
+        try checkSpareHandlesGo(try makeLane()) { $0.releaseSpareHandles() }
+        // With the libcurl of this machine, too, where its handles are used again.
+        guard CurlVersion.canReuseHandles else { return }
+        let common = transport.lanes.common
+        try checkSpareHandlesGo(common) { _ in transport.trim(connections: false) }
+        XCTAssertTrue(transport.lanes.common === common)
+    }
+
+    private func checkSpareHandlesGo(_ lane: Lane, _ trim: (Lane) -> Void) throws {
+        for _ in 0..<2 {
+            weak var spare = try useHandle(of: lane)
+            XCTAssertNotNil(spare)
+            trim(lane)
+            XCTAssertNil(spare)
+        }
+    }
+
+    /// It is one that nobody has used, and waits for another use now.
+    private func useHandle(of lane: Lane) throws -> EasyHandle {
+        let handle = try lane.takeHandle(for: try setup())
+        XCTAssertNil(handle.setup)
+        handle.setup = try setup()
+        lane.giveBack(handle)
+        return handle
+    }
+
     func testOnlyUsualRequestsAreAlike() throws {
         let url = try transport.parse("http://a.example/x")
         func request(

@@ -157,6 +157,38 @@ static void trim_inside(struct recorder *recorder, const imgdl_event *event)
     imgdl_trim(IMGDL_TRIM_CACHES);
 }
 
+static uint64_t connections_of(imgdl_downloader *downloader)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    return stats.connections;
+}
+
+static uint64_t connections_after(imgdl_downloader *downloader, unsigned request)
+{
+    CHECK_CODE(ask(downloader, at_origin("/pictures/tiny.png?_=trim%u", request), IMGDL_CACHE_OFF, 0).code, IMGDL_OK);
+    return connections_of(downloader);
+}
+
+TEST("idle connections go with the second level and not with the first: the next request makes a new one")
+{
+    imgdl_downloader *downloader = new_downloader();
+    CHECK_NUMBER(connections_after(downloader, 0), 1);
+    unsigned descriptors = count_in_proc("fd");
+    CHECK_NUMBER(connections_after(downloader, 1), 1);
+    imgdl_trim(IMGDL_TRIM_UNUSED);
+    CHECK_NUMBER(connections_after(downloader, 2), 1);
+    imgdl_trim(IMGDL_TRIM_CONNECTIONS);
+    CHECK_NUMBER(settle_in_proc("fd", descriptors - 1), descriptors - 1);
+    CHECK_NUMBER(connections_after(downloader, 3), 2);
+    CHECK_NUMBER(connections_after(downloader, 4), 2);
+    imgdl_trim(IMGDL_TRIM_CACHES);
+    CHECK_NUMBER(settle_in_proc("fd", descriptors - 1), descriptors - 1);
+    CHECK_NUMBER(connections_after(downloader, 5), 3);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
 TEST("idle connections go, what runs is not disturbed, from any thread and inside callbacks")
 {
     imgdl_downloader *downloader = new_downloader();
@@ -170,7 +202,9 @@ TEST("idle connections go, what runs is not disturbed, from any thread and insid
     await_gate("trim", 1);
     for (int i = 0; i < 100; i++)
         imgdl_trim(IMGDL_TRIM_CACHES);
+    uint64_t connections = connections_of(downloader);
     CHECK_CODE(ask(downloader, at_origin("/pictures/tiny.png?_=2"), IMGDL_CACHE_OFF, 0).code, IMGDL_OK);
+    CHECK_NUMBER(connections_of(downloader), connections + 1);
     open_gate("trim");
     await_end(&recorder, NULL);
     check_ending(&recorder);
