@@ -241,9 +241,9 @@ build/tests/hostile-client build/tests/hostile-crowd: build/tests/hostile-%: Tes
 
 # The player of the whole header: a function of it without a move fails here. Its own pthread_create and mmap are called by
 # the library, too, so that it can refuse them.
-PLAYER_SOURCES := $(wildcard Tests/Stress/*.c)
-PLAYER_CHECKED := $(PLAYER_SOURCES) $(wildcard Tests/Stress/*.h Tests/Stress/*.def) Tests/Stress/table include/imgdl.h \
-    docs/threads.md
+PLAYER_SOURCES := $(wildcard Tests/Stress/*.c) Tests/c/animations.c
+PLAYER_CHECKED := $(PLAYER_SOURCES) $(wildcard Tests/Stress/*.h Tests/Stress/*.def) Tests/c/animations.h Tests/Stress/table \
+    include/imgdl.h docs/threads.md
 
 build/tests/imgdl-player: $(PLAYER_CHECKED) $(LIBRARY) | build/.setup-test
 	@mkdir -p $(@D)

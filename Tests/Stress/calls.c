@@ -1,4 +1,4 @@
-/* What the library is given to call: callbacks, hooks, observers, loaders, codecs, allocators. */
+/* What the library is given to call: callbacks, hooks, observers, loaders. codecs.c has codecs and allocators. */
 #include "player.h"
 #include "calls.h"
 
@@ -32,17 +32,17 @@ void on_event(const imgdl_event *event, void *user_data)
     enter_ward(ward, 0);
     if (atomic_load(&ward->terminals))
         violation("an event (%u) after the end: %s", event->kind, ward->url);
-    if (event->kind == IMGDL_EVENT_TERMINAL)
+    if (event->kind == IMGDL_EVENT_TERMINAL) {
         atomic_fetch_add(&ward->terminals, 1);
-    else if (!(event->kind & ward->mask))
+        note_end(event->code);
+    } else if (!(event->kind & ward->mask))
         violation("an event (%u) that the mask %u does not have: %s", event->kind, ward->mask, ward->url);
     if (event->kind == IMGDL_EVENT_TERMINAL && event->code == IMGDL_OK && !event->image && !event->data)
         violation("a success without anything: %s", ward->url);
     if (event->kind == IMGDL_EVENT_TERMINAL && event->code == IMGDL_ERROR_INTERNAL)
         violation("INTERNAL: %s", event->message);
     keep_some(event);
-    if (depth < 3 && one_in(8))
-        play();
+    play_here(8);
     leave_ward(ward);
     leave_executor(outer);
     leave(before);
@@ -58,8 +58,7 @@ static void ask(imgdl_continuation *next, struct ward *ward)
         answer_continuation(next);
     else
         put_or_release(CONTINUATION, next);
-    if (depth < 3 && one_in(8))
-        play();
+    play_here(8);
     leave(before);
     leave_ward(ward);
 }
@@ -115,6 +114,11 @@ void answer_continuation_by(enum function function, imgdl_continuation *next)
         imgdl_outgoing_init(&outgoing, sizeof outgoing);
         snprintf(url, sizeof url, "%s/pictures/%s?_=hook%u", origin, picture->name, chance(8));
         outgoing.url = one_in(8) ? "no url" : url;
+        outgoing.method = one_in(8) ? "POST" : NULL;
+        outgoing.headers = one_in(4) ? headers : NULL;
+        outgoing.header_count = outgoing.headers ? 2 : 0;
+        outgoing.body = one_in(8) ? url : NULL;
+        outgoing.body_length = outgoing.body ? sizeof url : 0;
         judge(function, imgdl_continue_with_request(next, &outgoing));
         break;
     case F_imgdl_continue_with_response:
@@ -194,16 +198,17 @@ static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer,
     enter_ward(ward, 1);
     enum place before = enter(HOOK);
     /* cancel only needs the handle: as a pointer it is the started. */
-    /* A transfer goes to the shelf while no child has ended one: the next child finds it there. */
-    int is_for_child = has_feature[FORKS] && !has_answered(AFTER_FORK, F_imgdl_transfer_end);
+    /* A transfer goes to the shelf while no child has reported one: the next child finds it there. */
+    int is_for_child = has_feature[FORKS] && !(has_answered(AFTER_FORK, F_imgdl_transfer_response) &&
+                                               has_answered(AFTER_FORK, F_imgdl_transfer_body) &&
+                                               has_answered(AFTER_FORK, F_imgdl_transfer_end));
     if (one_in(2) && !is_for_child)
         report_transfer(transfer);
     else
         put_or_release(TRANSFER, transfer);
     if (is_for_child)
         atomic_store(&awaits_child, 1);
-    if (depth < 3 && one_in(8))
-        play();
+    play_here(8);
     leave(before);
     leave_ward(ward);
     return transfer;
@@ -235,102 +240,3 @@ imgdl_transport_table random_transport(struct ward *ward)
         .struct_size = sizeof(imgdl_transport_table), .start = start_load, .cancel = cancel_load, .user_data = ward,
         .destructor = ward_destroyed, .resume = one_in(4) ? NULL : resume_load};
 }
-
-/* ---- A codec of pictures that begin with TOY, and a byte for the side */
-
-struct toy {
-    struct ward *ward;
-    uint8_t side;
-    size_t size;
-};
-
-static int32_t toy_can_decode(const void *prefix, size_t length, void *ward)
-{
-    enter_ward(ward, 1);
-    play_inside(CODEC);
-    leave_ward(ward);
-    return length < 4 ? -1 : !memcmp(prefix, "TOY", 3);
-}
-
-static void *toy_create(const imgdl_decode_options *options, void *ward)
-{
-    (void)options;
-    if (one_in(20))
-        return NULL;
-    struct toy *toy = calloc(1, sizeof *toy);
-    toy->ward = ward;
-    return toy;
-}
-
-static imgdl_status toy_feed(void *decoder, const void *bytes, size_t length)
-{
-    struct toy *toy = decoder;
-    enter_ward(toy->ward, 1);
-    if (toy->size < 4 && toy->size + length >= 4)
-        toy->side = ((const uint8_t *)bytes)[3 - toy->size];
-    toy->size += length;
-    play_inside(CODEC);
-    leave_ward(toy->ward);
-    return one_in(30) ? IMGDL_ERROR_BAD_IMAGE_DATA : IMGDL_OK;
-}
-
-static imgdl_status toy_info(void *decoder, imgdl_image_info *info)
-{
-    const struct toy *toy = decoder;
-    if (toy->size < 4)
-        return IMGDL_ERROR_NOT_READY;
-    info->width = info->height = 1u + toy->side;
-    info->frame_count = 1;
-    return IMGDL_OK;
-}
-
-static imgdl_status toy_finish(void *decoder, imgdl_image **image)
-{
-    const struct toy *toy = decoder;
-    if (toy->size < 4)
-        return IMGDL_ERROR_TRUNCATED;
-    uint32_t side = 1u + toy->side;
-    uint8_t *pixels = calloc((size_t)side * side, 4);
-    imgdl_status status = imgdl_image_create(side, side, IMGDL_PIXEL_FORMAT_RGBA8, pixels, (size_t)side * 4, image);
-    free(pixels);
-    return judge(F_imgdl_image_create, status);
-}
-
-static void toy_destroy(void *decoder) { free(decoder); }
-
-imgdl_coder_table random_coder(struct ward *ward)
-{
-    return (imgdl_coder_table){
-        .struct_size = sizeof(imgdl_coder_table), .can_decode = toy_can_decode, .create = toy_create, .feed = toy_feed,
-        .info = toy_info, .finish = toy_finish, .destroy = toy_destroy, .user_data = ward, .destructor = ward_destroyed};
-}
-
-/* ---- Allocators */
-
-static atomic_long canvases;
-int allocator_tag;
-
-void *allocate(uint32_t width, uint32_t height, uint32_t bytes_per_pixel, size_t *stride, void *user_data)
-{
-    if (user_data != &allocator_tag)
-        violation("an allocator without its user_data");
-    if (one_in(40))
-        return NULL;
-    *stride = (size_t)width * bytes_per_pixel + chance(3) * 16;
-    void *memory = malloc(*stride * height);
-    if (memory)
-        atomic_fetch_add(&canvases, 1);
-    play_inside(CODEC);
-    return memory;
-}
-
-void deallocate(void *pixels, void *user_data)
-{
-    (void)user_data;
-    free(pixels);
-    play_inside(DESTRUCTOR);
-    atomic_fetch_sub(&canvases, 1);
-    ring();
-}
-
-int are_canvases_back(void) { return !atomic_load(&canvases); }

@@ -7,6 +7,8 @@
 /* In a ward's mask: its request names the inline executor. */
 enum { INLINE_REQUEST = 1 << 16 };
 
+/* Its callbacks run on that executor, whose model it has; or, where it is NULL, where the downloader has them. */
+void runs_at(struct ward *ward, imgdl_executor *executor, imgdl_downloader *downloader);
 void on_event(const imgdl_event *event, void *ward);
 void on_observation(const imgdl_observation *observation, void *ward);
 imgdl_hooks_table random_hooks(struct ward *ward);

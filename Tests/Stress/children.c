@@ -104,11 +104,34 @@ static void after_the_library(void)
     _exit(0);
 }
 
+/* Which call of the host's functions is the one in which the child exits; 0: none, and its main thread does. */
+static unsigned exiting_call;
+static atomic_uint calls_made;
+
+static void exit_now(void)
+{
+    exit_began = seconds_now();
+    exit(0);
+}
+
+static void begin_before_exit(const char *what)
+{
+    if (is_exit_over)
+        fail(what, 1);
+    if (atomic_fetch_add(&calls_made, 1) + 1 == exiting_call)
+        exit_now();
+}
+
+static void on_destructor_before_exit(void *unused)
+{
+    (void)unused;
+    begin_before_exit("a destructor after the library's exit handler");
+}
+
 static void on_event_before_exit(const imgdl_event *event, void *user_data)
 {
     (void)event, (void)user_data;
-    if (is_exit_over)
-        fail("a callback after the library's exit handler", 1);
+    begin_before_exit("a callback after the library's exit handler");
     usleep(chance(300));
     /* Nobody waits longer than a second, as on a machine that has no time for this process. */
     if (is_exit_over == 1 && exit_took < 0.9)
@@ -118,6 +141,7 @@ static void on_event_before_exit(const imgdl_event *event, void *user_data)
 static void exit_in_work(void)
 {
     is_exit_child = 1;
+    exiting_call = one_in(2) ? 1 + chance(60) : 0;
     REQUIRE_CODE(imgdl_downloader_create(NULL, &left_downloader), IMGDL_OK);
     REQUIRE_CODE(imgdl_cache_open(NULL, &left_cache), IMGDL_OK);
     for (unsigned i = 0; i < 40; i++) {
@@ -130,15 +154,39 @@ static void exit_in_work(void)
         request.url = url;
         request.event_mask = IMGDL_EVENT_ALL;
         request.callback = on_event_before_exit;
+        request.destructor = on_destructor_before_exit;
         request.executor = one_in(3) ? IMGDL_EXECUTOR_INLINE : NULL;
         REQUIRE_CODE(imgdl_download(left_downloader, &request, i ? NULL : &left_token), IMGDL_OK);
     }
+    while (exiting_call)
+        pause();
     usleep(chance(60000));
-    exit_began = seconds_now();
-    exit(0);
+    exit_now();
 }
 
-static void start_child(const char *what, int exits)
+/* How a child ends. */
+enum ending {
+    BY_ITSELF,
+    IN_EXIT,
+    WHEN_IT_RETURNS /* to the library, on a thread that was the library's */
+};
+
+static void run_child(enum ending ending, void *const handles[KINDS])
+{
+    alarm(PATIENCE);
+    end_round();
+    faults_end();
+    nobody_dispatches();
+    seed_thread((uint64_t)getpid());
+    if (ending == IN_EXIT)
+        exit_in_work();
+    download_one();
+    play_all(AFTER_FORK, handles);
+    if (ending != WHEN_IT_RETURNS)
+        _exit(0);
+}
+
+static void start_child(const char *what, enum ending ending)
 {
     void *handles[KINDS] = {NULL};
     static const enum kind kinds[] = {DOWNLOADER, TOKEN, EXECUTOR, A_BATCH, A_CACHE, IMAGE, CONTINUATION, TRANSFER};
@@ -146,10 +194,11 @@ static void start_child(const char *what, int exits)
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         handles[kinds[i]] = take(kinds[i]);
     /* What is rare in a child is a transfer of a loader's: where there is none now, mostly another moment is waited for. */
-    int is_now = exits || handles[TRANSFER] || one_in(4);
-    pthread_mutex_lock(&lock);
+    int is_now = ending == IN_EXIT || handles[TRANSFER] || one_in(4);
+    /* Nobody waits for who waits for a child. */
+    int is_locked = is_now && pthread_mutex_trylock(&lock) == 0;
     struct child *free_place = NULL;
-    for (unsigned i = 0; is_now && i < MOST; i++)
+    for (unsigned i = 0; is_locked && i < MOST; i++)
         if (!children[i].pid)
             free_place = &children[i];
     /* A child that finds them taken would wait for ever. */
@@ -158,28 +207,37 @@ static void start_child(const char *what, int exits)
     pid_t pid = free_place ? fork() : -1;
     let_shelves_go();
     let_wards_go();
-    if (pid == 0) {
-        alarm(PATIENCE);
-        end_round();
-        faults_end();
-        seed_thread((uint64_t)getpid());
-        if (exits)
-            exit_in_work();
-        download_one();
-        play_all(AFTER_FORK, handles);
-        _exit(0);
-    }
+    if (pid == 0)
+        run_child(ending, handles);
     if (pid > 0)
         *free_place = (struct child){pid, seconds_now(), what};
-    pthread_mutex_unlock(&lock);
+    if (is_locked)
+        pthread_mutex_unlock(&lock);
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         put_or_release(kinds[i], handles[kinds[i]]);
 }
 
 atomic_int awaits_child;
 
-void play_fork(void) { start_child("fork", 0); }
-void play_exit(void) { start_child("exit", 1); }
+void play_fork(void) { start_child("fork", BY_ITSELF); }
+void play_exit(void) { start_child("exit", IN_EXIT); }
+
+void fork_inside(void)
+{
+    enum { SELDOM = 300 };
+#ifdef HAS_SANITIZER
+    return; /* of a thread of the library's: locks of Swift's runtime go by a number that it has not got any more */
+#endif
+    if (!has_feature[FORKS] || !one_in(SELDOM) || !begin_move())
+        return;
+    if (has_feature[EXITS] && one_in(8))
+        start_child("exit, forked inside", IN_EXIT);
+    else if (!is_players_thread && depth == 1 && one_in(3))
+        start_child("fork inside, and back", WHEN_IT_RETURNS);
+    else
+        start_child("fork inside", BY_ITSELF);
+    end_move();
+}
 
 void children_prepare(void) { atexit(after_the_library); }
 

@@ -17,15 +17,9 @@
 static atomic_int is_on;
 static _Thread_local int is_exempt; /* the player's own threads are not refused */
 
-/* Sanitizers have functions of their own in the place of these. */
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define HAS_SANITIZER
-#endif
-#endif
-
 static atomic_int refuses_threads, refuses_memory;
 
+/* Sanitizers have functions of their own in the place of these. */
 #ifndef HAS_SANITIZER
 /* ---- Threads: the library asks the program's pthread_create first */
 

@@ -5,20 +5,20 @@
  * it was. Prints the seed first: with it the same moves are made, though not at the same moments. */
 #include "moves.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 32 };
+enum { MOST_TIMES = 4 }; /* so much longer, until all has been played */
 
 static void (*const moves[FUNCTIONS])(void) = {
 #define MOVE(function, rule, waits) move_##function,
 #include "moves.def"
 #undef MOVE
 };
-static int is_skipped[FUNCTIONS];
+static int is_skipped[FUNCTIONS], is_any_skipped;
 static atomic_int is_round, at_rest, moves_in_work;
 
 int is_playing(void) { return atomic_load(&is_round); }
@@ -57,6 +57,10 @@ void play(void)
         F_imgdl_download, F_imgdl_download, F_imgdl_executor_dispatch, F_imgdl_executor_dispatch,
         F_imgdl_continue_with_request, F_imgdl_downloader_enter_foreground};
     enum function function = one_in(3) ? often[chance(sizeof often / sizeof *often)] : (enum function)chance(FUNCTIONS);
+    /* What waits where it must not is looked for first. */
+    enum function missing = one_in(4) ? missing_deadlock(here) : FUNCTIONS;
+    if (missing != FUNCTIONS)
+        function = missing;
     if (!is_skipped[function])
         play_function(function);
     end_move();
@@ -114,31 +118,6 @@ static int are_at_rest(void) { return atomic_load(&at_rest) == (int)thread_count
 static atomic_int is_closed;
 static int closed(void) { return atomic_load(&is_closed); }
 
-/* When it is idle: each end counts when it is told, and no later. */
-static void check_statistics(imgdl_downloader *downloader)
-{
-    imgdl_stats stats;
-    imgdl_stats_init(&stats, sizeof stats);
-    /* What was cancelled may be in work for a moment longer, of which nobody is told. */
-    for (double end = seconds_now() + 20;; usleep(1000)) {
-        if (imgdl_downloader_stats(downloader, &stats) != IMGDL_OK)
-            break;
-        int is_even = stats.submitted == stats.succeeded + stats.failed + stats.cancelled;
-        if (is_even && !stats.waiting && !stats.running && !stats.paused && !stats.decoding && !stats.memory)
-            break;
-        if (!is_even || seconds_now() > end)
-            violation("statistics at the end: %llu submitted, %llu succeeded, %llu failed, %llu cancelled, %llu waiting, "
-                      "%llu running, %llu paused, %llu decoding, %llu bytes",
-                      (unsigned long long)stats.submitted, (unsigned long long)stats.succeeded,
-                      (unsigned long long)stats.failed, (unsigned long long)stats.cancelled,
-                      (unsigned long long)stats.waiting, (unsigned long long)stats.running,
-                      (unsigned long long)stats.paused, (unsigned long long)stats.decoding,
-                      (unsigned long long)stats.memory);
-    }
-}
-
-static atomic_int is_measured; /* the first rounds say what the process is, and nothing of theirs is to be left then */
-
 static void close_downloader(imgdl_downloader *downloader)
 {
     imgdl_downloader_set_suspended(downloader, 0);
@@ -179,106 +158,6 @@ static void *close_all(void *unused)
         ring();
     }
     return NULL;
-}
-
-static unsigned threads_before, files_before;
-static long memory_before;
-
-/* ---- Memory that grows slowly: what was allocated after each round */
-
-enum { WARM_UP = 30, PART = 40 }; /* rounds until it has what it keeps; rounds that are compared */
-enum { GROWTH_KILOBYTES = 2 << 10 };
-static long *allocated;
-static unsigned allocated_count;
-
-static int compare_longs(const void *a, const void *b)
-{
-    long first = *(const long *)a, second = *(const long *)b;
-    return (first > second) - (first < second);
-}
-
-static long median(const long *values)
-{
-    long sorted[PART];
-    memcpy(sorted, values, sizeof sorted);
-    qsort(sorted, PART, sizeof *sorted, compare_longs);
-    return sorted[PART / 2];
-}
-
-/* Resident memory tells less: what was freed in small pieces stays there. */
-static long allocated_kilobytes(void)
-{
-    struct mallinfo2 memory = mallinfo2();
-    return (long)((memory.uordblks + memory.hblkhd) / 1024);
-}
-
-static void note_allocated(void)
-{
-    allocated = realloc(allocated, (allocated_count + 1) * sizeof *allocated);
-    allocated[allocated_count++] = allocated_kilobytes();
-}
-
-/* A long play is looked at as a whole: what each round leaves shows when all rounds do. */
-static void check_growth(void)
-{
-    if (allocated_count < WARM_UP + 3 * PART || getenv("IMGDL_PLAYER_IGNORES_MEMORY"))
-        return;
-    long first = median(allocated + WARM_UP), last = median(allocated + allocated_count - PART);
-    printf("%ld KiB allocated after rounds %u to %u, %ld KiB after the last %u\n", first, WARM_UP, WARM_UP + PART - 1, last,
-           PART);
-    if (last > first + first / 10 + GROWTH_KILOBYTES)
-        violation("memory grows: %ld KiB at first, %ld at the end", first, last);
-}
-
-/* Executors stay for the next round, and each has a descriptor. */
-static unsigned count_descriptors(void)
-{
-    unsigned all = count_entries("fd"), of_executors = count_executors();
-    return all > of_executors ? all - of_executors : 0;
-}
-
-/* The system tells nobody when a thread is gone: this is looked for. */
-static int is_what_it_was(void)
-{
-    imgdl_trim(IMGDL_TRIM_CACHES);
-    return count_entries("task") <= threads_before && count_descriptors() <= files_before;
-}
-
-static void check_shared(void)
-{
-    imgdl_downloader *shared = NULL;
-    if (imgdl_downloader_shared(&shared) == IMGDL_OK) {
-        imgdl_status status = imgdl_downloader_wait_idle(shared, 20000);
-        if (status != IMGDL_OK)
-            violation("the shared downloader is not idle at the end: %s", imgdl_error_name(status));
-        check_statistics(shared);
-    }
-    imgdl_downloader_release(shared);
-}
-
-/* The shared downloader stays, and has threads of its own. */
-static void check_process(unsigned round)
-{
-    imgdl_trim(IMGDL_TRIM_CACHES);
-    if (round < 2) {
-        unsigned threads = count_entries("task"), files = count_descriptors();
-        /* It may not have started all of its own yet. */
-        threads_before = threads + 4 > threads_before ? threads + 4 : threads_before;
-        files_before = files + 4 > files_before ? files + 4 : files_before;
-        memory_before = resident_kilobytes();
-        atomic_store(&is_measured, round == 1);
-        return;
-    }
-    for (double end = seconds_now() + 20; !is_what_it_was(); usleep(10000))
-        if (seconds_now() > end) {
-            print_descriptors();
-            violation("%u threads where there were %u, %u descriptors where there were %u", count_entries("task"),
-                      threads_before, count_descriptors(), files_before);
-        }
-    long memory = resident_kilobytes();
-    note_allocated();
-    if (memory > 2 * memory_before + 200000 && !getenv("IMGDL_PLAYER_IGNORES_MEMORY"))
-        violation("%ld KiB of memory where there were %ld", memory, memory_before);
 }
 
 static void play_round(unsigned round)
@@ -334,42 +213,7 @@ static void skip(char *names)
     for (char *name = strtok(names, ","); name; name = strtok(NULL, ","))
         for (unsigned i = 0; i < FUNCTIONS; i++)
             if (strstr(function_names[i], name))
-                is_skipped[i] = 1;
-}
-
-/* ---- What was played */
-
-/* Of a minute with everything switched on: each function, and each answer that is a code in a child. On a busy machine it takes
- * longer. */
-enum { LONG_ENOUGH = 60, MOST_TIMES = 4 };
-
-static unsigned count_missing(int is_said)
-{
-    unsigned long all = 0;
-    unsigned missing = 0;
-    for (unsigned i = 0; i < FUNCTIONS; i++) {
-        all += atomic_load(&played[i]);
-        if (!atomic_load(&played[i]) && ++missing && is_said)
-            printf("not played: %s\n", function_names[i]);
-        for (enum place place = AFTER_FORK; place <= AFTER_EXIT; place++)
-            if (is_answered_by_code(place, (enum function)i) && !has_answered(place, (enum function)i) && ++missing &&
-                is_said)
-                printf("not played %s: %s\n", place_names[place], function_names[i]);
-    }
-    if (is_said)
-        printf("%lu calls\n", all);
-    return missing;
-}
-
-static int is_everything_on(void)
-{
-    for (unsigned i = 0; i < FEATURES; i++)
-        if (!has_feature[i])
-            return 0;
-    for (unsigned i = 0; i < FUNCTIONS; i++)
-        if (is_skipped[i])
-            return 0;
-    return 1;
+                is_skipped[i] = is_any_skipped = 1;
 }
 
 int main(int argc, char **argv)
@@ -377,6 +221,8 @@ int main(int argc, char **argv)
     const char *program = NULL, *folder = NULL;
     if (argc == 5 && !strcmp(argv[1], "--wait-in"))
         return wait_in(argv[2], argv[3], argv[4]), 0;
+    if (argc == 3 && !strcmp(argv[1], "--see"))
+        return see(argv[2]), 0;
     double seconds = 60;
     play_seed = (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
     for (unsigned i = 0; i < FEATURES; i++)
@@ -414,8 +260,7 @@ int main(int argc, char **argv)
     bell_start();
     prepare_answers();
     children_prepare();
-    read_pictures(folder);
-    start_origin(program, folder);
+    start_origin(program, read_pictures(folder));
     faults_start();
     waits_start();
     seed_thread(0);
@@ -431,14 +276,15 @@ int main(int argc, char **argv)
     until(are_at_rest, "threads have not begun");
     double begun = seconds_now();
     unsigned rounds = 0;
-    int is_for_all = seconds >= LONG_ENOUGH && is_everything_on();
+    int is_for_all = is_long_enough(seconds) && !is_any_skipped;
     do
         play_round(rounds++);
     while (seconds_now() < begun + seconds ||
-           (is_for_all && seconds_now() < begun + seconds * MOST_TIMES && count_missing(0)));
+           (is_for_all && seconds_now() < begun + seconds * MOST_TIMES && count_missing(seconds, 0)));
     check_growth();
     remove_folder(scratch);
-    unsigned missing = count_missing(1);
+    print_ends();
+    unsigned missing = count_missing(seconds, 1);
     int is_failed = missing && is_for_all;
     printf("%u rounds, %u not played%s\n", rounds, missing, is_failed ? ", in time enough for all" : "");
     printf("%d passed, %d failed, 0 skipped\n", !is_failed, is_failed);

@@ -9,8 +9,8 @@ static struct ward **wards;
 static size_t count, capacity;
 atomic_long ward_count;
 static const char *const ward_names[WARD_KINDS] = {
-    [REQUEST] = "request", [BATCH] = "batch", [HOOKS] = "hooks", [OBSERVING] = "observer", [TRANSPORT] = "transport table",
-    [CODER] = "coder table", [CACHE] = "cache", [DONE] = "done of a shutdown"};
+    [REQUEST] = "a request", [BATCH] = "a batch", [HOOKS] = "a hook table", [OBSERVING] = "an observer",
+    [TRANSPORT] = "a transport table", [CODER] = "a coder table", [CACHE] = "a cache", [DONE] = "a shutdown"};
 
 void hold_wards(void) { pthread_mutex_lock(&lock); }
 void let_wards_go(void) { pthread_mutex_unlock(&lock); }
@@ -51,7 +51,7 @@ void enter_ward(struct ward *ward, int may_overlap)
     atomic_fetch_add(&ward->calls, 1);
     if (atomic_load(&ward->destroyed) || (inside && !may_overlap)) {
         describe(ward);
-        violation(inside && !may_overlap ? "functions of one %s overlap" : "a %s is called after its destructor",
+        violation(inside && !may_overlap ? "functions of %s overlap" : "%s is called after its destructor",
                   ward_names[ward->kind]);
     }
 }
@@ -60,7 +60,7 @@ void leave_ward(struct ward *ward)
 {
     if (atomic_load(&ward->destroyed)) {
         describe(ward);
-        violation("the destructor of a %s has run while one of its functions did", ward_names[ward->kind]);
+        violation("the destructor of %s has run while one of its functions did", ward_names[ward->kind]);
     }
     if (atomic_fetch_sub(&ward->inside, 1) == 1)
         ring();
@@ -72,11 +72,11 @@ void ward_destroyed(void *user_data)
     struct ward *ward = user_data;
     if (atomic_load(&ward->inside)) {
         describe(ward);
-        violation("the destructor of a %s runs while one of its functions does", ward_names[ward->kind]);
+        violation("the destructor of %s runs while one of its functions does", ward_names[ward->kind]);
     }
     if (atomic_fetch_add(&ward->destroyed, 1)) {
         describe(ward);
-        violation("a second destructor of a %s", ward_names[ward->kind]);
+        violation("a second destructor of %s", ward_names[ward->kind]);
     }
     ring();
     play_inside(DESTRUCTOR);
@@ -113,7 +113,7 @@ static void check(struct ward *ward)
 {
     int is_gone = ward->executor && atomic_load(&ward->executor->references) <= 0;
     int owed = ward->accepted > 0 && (ward->kind == REQUEST || ward->kind == BATCH || ward->kind == DONE);
-    int least = owed && !is_gone, most = owed;
+    int least = owed && !is_gone && !ward->is_silent, most = owed && !ward->is_silent;
     const char *problem = NULL;
     if (ward->terminals < least)
         problem = "no end";
@@ -124,7 +124,7 @@ static void check(struct ward *ward)
     if (problem) {
         describe(ward);
         write_log(0, ward);
-        violation("a %s has %s", ward_names[ward->kind], problem);
+        violation("%s has %s", ward_names[ward->kind], problem);
     }
 }
 

@@ -61,10 +61,17 @@ void move_imgdl_executor_release(void)
 
 void move_imgdl_downloader_create(void)
 {
-    imgdl_config config = random_config();
+    struct delivery delivery = {NULL, 0};
+    imgdl_config config = random_config(&delivery);
     imgdl_downloader *downloader = NULL;
-    if (judge(F_imgdl_downloader_create, imgdl_downloader_create(one_in(8) ? NULL : &config, &downloader)) == IMGDL_OK)
-        put_or_release(DOWNLOADER, downloader);
+    int has_defaults = one_in(8);
+    imgdl_status status =
+        judge(F_imgdl_downloader_create, imgdl_downloader_create(has_defaults ? NULL : &config, &downloader));
+    if (status != IMGDL_OK)
+        return;
+    if (!has_defaults)
+        note_delivery(downloader, delivery);
+    put_or_release(DOWNLOADER, downloader);
 }
 
 void move_imgdl_downloader_shared(void)
@@ -78,7 +85,7 @@ void move_imgdl_downloader_shared(void)
         return;
     }
     struct ward *ward = new_ward(REQUEST);
-    imgdl_request request = random_request(ward);
+    imgdl_request request = random_request(ward, downloader);
     accept_ward(ward, judge(F_imgdl_download, imgdl_download(downloader, &request, NULL)));
     if (imgdl_downloader_destroy(imgdl_downloader_retain(downloader)) != IMGDL_ERROR_INVALID_OPERATION)
         violation("the shared downloader can be destroyed");
@@ -143,7 +150,8 @@ void move_imgdl_downloader_cancel_all(void)
 
 void move_imgdl_downloader_reconfigure(void)
 {
-    imgdl_config config = random_config();
+    struct delivery unused; /* its executor stays */
+    imgdl_config config = random_config(&unused);
     judge(F_imgdl_downloader_reconfigure, imgdl_downloader_reconfigure(pick(DOWNLOADER), &config));
 }
 
@@ -185,7 +193,9 @@ void move_imgdl_downloader_destroy(void)
 void move_imgdl_download(void)
 {
     struct ward *ward = new_ward(REQUEST);
-    imgdl_request request = random_request(ward);
+    imgdl_downloader *downloader = pick(DOWNLOADER);
+    int lives = has_living;
+    imgdl_request request = random_request(ward, downloader);
     imgdl_token *token = NULL;
     /* Of such a struct nothing can be read, the destructor neither. */
     int is_unreadable = one_in(100);
@@ -193,7 +203,8 @@ void move_imgdl_download(void)
         request.struct_size = chance(8);
         atomic_store(&ward->destroyed, 1);
     }
-    imgdl_status status = judge(F_imgdl_download, imgdl_download(pick(DOWNLOADER), &request, one_in(4) ? NULL : &token));
+    has_living = lives;
+    imgdl_status status = judge(F_imgdl_download, imgdl_download(downloader, &request, one_in(4) ? NULL : &token));
     accept_ward(ward, status);
     if (status != IMGDL_OK && token)
         violation("a token of a request that was refused");
@@ -255,8 +266,7 @@ static void on_progress(const imgdl_batch_progress *progress, void *user_data)
         violation("progress of a batch that cannot be");
     if (progress->is_finished)
         atomic_fetch_add(&ward->terminals, 1);
-    if (depth < 3 && one_in(8))
-        play();
+    play_here(8);
     leave_ward(ward);
     leave_executor(outer);
     leave(before);
@@ -268,23 +278,26 @@ void move_imgdl_downloader_prefetch(void)
     struct ward *wards[MOST], *own = new_ward(BATCH);
     imgdl_request requests[MOST];
     unsigned count = chance(MOST + 1);
+    imgdl_downloader *downloader = pick(DOWNLOADER);
+    int lives = has_living;
     for (unsigned i = 0; i < count; i++) {
         wards[i] = new_ward(REQUEST);
-        requests[i] = random_request(wards[i]);
+        requests[i] = random_request(wards[i], downloader);
         requests[i].decode = NULL; /* the thread has one of them */
     }
     imgdl_batch_options options;
     imgdl_batch_options_init(&options, sizeof options);
     options.max_concurrent = chance(4);
     options.executor = random_executor(&own->executor);
-    own->mask = options.executor == IMGDL_EXECUTOR_INLINE ? INLINE_REQUEST : 0;
+    runs_at(own, options.executor, downloader);
     options.progress = on_progress;
     options.destructor = ward_destroyed;
     options.user_data = own;
     options.keeps_priority = chance(2);
     imgdl_batch *batch = NULL;
+    has_living = lives;
     imgdl_status status = judge(F_imgdl_downloader_prefetch,
-                                imgdl_downloader_prefetch(pick(DOWNLOADER), requests, count, &options, &batch));
+                                imgdl_downloader_prefetch(downloader, requests, count, &options, &batch));
     for (unsigned i = 0; i < count; i++)
         accept_ward(wards[i], status);
     accept_ward(own, status);

@@ -107,6 +107,8 @@ void move_imgdl_cache_open(void)
     config.max_bytes = 100000 + chance(4000000);
     config.max_memory_bytes = chance(2000000);
     config.max_image_bytes = chance(2) * 4000000;
+    config.max_partial_bytes = chance(2) * 500000;
+    config.max_age_s = (int64_t)chance(4) - (one_in(10) ? 1 : 0);
     struct ward *ward = new_ward(CACHE);
     config.callback = on_cache_event;
     config.destructor = ward_destroyed;

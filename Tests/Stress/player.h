@@ -13,6 +13,12 @@
 #define IMGDL_CHECKED
 #include "imgdl.h"
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define HAS_SANITIZER
+#endif
+#endif
+
 /* ---- What may be switched off: by --without NAME */
 
 enum feature {
@@ -72,6 +78,7 @@ unsigned patience_with(enum function function, enum place *place);
 const char *cell_text(enum function function, enum place place);
 /* The same for what returns no status. */
 void note(enum function function, long value);
+void log_call(enum function function, long value);
 /* How often each was called, with a handle that lives where it takes one. */
 extern atomic_ulong played[FUNCTIONS];
 /* From now on everything is in that place, the child of a fork or of exit(): there each answer is judged by that column, and
@@ -81,6 +88,10 @@ extern enum place child_place; /* HOST in the process that plays */
 /* What a child's functions have answered as their column says, in all children: of those that answer a code there. */
 int has_answered(enum place place, enum function function);
 int is_answered_by_code(enum place place, enum function function);
+/* The same of WOULD_DEADLOCK in the other places, in the process that plays. */
+int is_deadlock_there(enum place place, enum function function);
+/* One whose WOULD_DEADLOCK nobody has seen there yet; FUNCTIONS: none. */
+enum function missing_deadlock(enum place place);
 void prepare_answers(void); /* before the first child */
 /* A promise is broken: says so, with what was done last, and ends the process. */
 void violation(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -97,6 +108,8 @@ void play(void);
 void play_function(enum function function);
 /* What is called by the library may play, too. */
 void play_inside(enum place place);
+/* The same where the place has been entered: one in so many times. */
+void play_here(unsigned seldom);
 /* The same with no move. */
 enum place enter(enum place place);
 void leave(enum place before);
@@ -111,6 +124,8 @@ void host_begins(void);
 void host_ends(void);
 /* For a test: the function waits there for so long. */
 void wait_in(const char *place, const char *function, const char *milliseconds);
+/* Likewise: what is named happens, and is seen. */
+void see(const char *what);
 
 /* ---- Waiting for what others do */
 
@@ -133,6 +148,7 @@ struct ward {
     atomic_int accepted; /* 1: the library owes its end; -1: refused */
     imgdl_status status; /* of the call that was given it */
     atomic_int terminals, destroyed, inside, calls;
+    int is_silent; /* a request without a callback: its end is not told */
     imgdl_event_mask mask;
     struct executor_model *executor; /* pumped, of a request or batch; NULL */
     double born;
@@ -182,6 +198,9 @@ void let_wards_go(void);
 void *take(enum kind kind);
 /* Puts it where others find it; a full shelf gives another one back, to be released. */
 void *put(enum kind kind, void *handle);
+int is_full(enum kind kind);
+/* One that lives, nearly always: it may be released at this moment. NULL: there is none. */
+void *pick_living(enum kind kind);
 void put_or_release(enum kind kind, void *handle);
 void release_handle(enum kind kind, void *handle);
 /* It is not to be found any more but as a stale one. */
@@ -211,6 +230,15 @@ void dispatch_all(void);
 /* Those that become readable when there is something to run, and that nobody dispatches now: how many. */
 unsigned executor_descriptors(struct pollfd *places, unsigned room);
 imgdl_executor *random_executor(struct executor_model **model);
+/* In a child: nor does the thread run a callback of one any more. */
+void nobody_dispatches(void);
+/* Where a downloader's callbacks run that name no executor: a pumped one, inline, or on a thread of its own. */
+struct delivery {
+    struct executor_model *model;
+    int is_inline;
+};
+void note_delivery(imgdl_downloader *downloader, struct delivery delivery);
+struct delivery delivery_of(imgdl_downloader *downloader);
 
 /* ---- Requests and what they name */
 
@@ -223,23 +251,44 @@ struct picture {
     uint8_t *bytes;
     size_t size;
 };
+extern const imgdl_status_range accepted_statuses[2];
+extern const char *const accepted_types[2];
 extern const struct picture *pictures;
 extern unsigned picture_count;
-/* All that it points to lives until the thread asks for the next one. */
-imgdl_request random_request(struct ward *ward);
+/* Of that downloader's. All that it points to lives until the thread asks for the next one. */
+imgdl_request random_request(struct ward *ward, imgdl_downloader *downloader);
 imgdl_decode_options random_decode_options(void);
-imgdl_config random_config(void);
+/* Where its callbacks will run, too. */
+imgdl_config random_config(struct delivery *delivery);
 void answer_continuation(imgdl_continuation *next);
 /* First by one of the functions, such as F_imgdl_continue_with_data, which may be no answer to its question. */
 void answer_continuation_by(enum function function, imgdl_continuation *next);
 void report_transfer(imgdl_transfer *transfer);
 int are_canvases_back(void);
 
+/* ---- When a round has ended */
+
+void check_statistics(imgdl_downloader *downloader); /* of one that is idle */
+void check_shared(void);
+void check_process(unsigned round);
+extern atomic_int is_measured; /* the first rounds say what the process is, and nothing of theirs is to be left then */
+unsigned count_descriptors(void); /* but those of executors, which stay for the next round */
+long allocated_kilobytes(void);
+void note_allocated(long kilobytes);
+void check_growth(void);
+void note_end(imgdl_status code); /* of a request */
+void print_ends(void);
+/* What nobody has played in a play of so many seconds. */
+unsigned count_missing(double seconds, int is_said);
+/* For all functions to be played, by what is switched on, too. */
+int is_long_enough(double seconds);
+
 /* ---- The rest */
 
 double seconds_now(void);
 void give_up(const char *what) __attribute__((noreturn));
-void read_pictures(const char *folder);
+/* Gives the folder that they are served from, with animations besides. */
+const char *read_pictures(const char *folder);
 void start_origin(const char *program, const char *folder);
 void remove_folder(const char *path);
 void faults_start(void);
@@ -249,6 +298,8 @@ void faults_end(void); /* whatever is short at this moment is not any more */
 extern atomic_int awaits_child;
 void play_fork(void);
 void play_exit(void);
+/* Now and then, from whatever is called by the library. */
+void fork_inside(void);
 void reap_children(int waits);
 void children_prepare(void); /* before the library is used */
 static inline void ignore(long unused) { (void)unused; }

@@ -1,5 +1,6 @@
 /* What a play needs: pictures, an origin, a folder. */
 #include "player.h"
+#include "../c/animations.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,29 +16,52 @@ void give_up(const char *what)
     exit(2);
 }
 
-void read_pictures(const char *folder)
+static struct picture all[64];
+
+/* Where the origin finds it, too. */
+static void add_picture(const char *folder, const char *name, uint8_t *bytes, size_t size)
 {
-    static struct picture all[64];
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+        give_up(path);
+    all[picture_count++] = (struct picture){strdup(name), bytes, size};
+}
+
+const char *read_pictures(const char *folder)
+{
+    static char served[512];
+    snprintf(served, sizeof served, "%s/pictures", scratch_folder);
+    if (mkdir(served, 0700) != 0)
+        give_up(served);
     DIR *entries = opendir(folder);
     if (!entries)
         give_up(folder);
-    for (struct dirent *entry; (entry = readdir(entries)) && picture_count < 64;) {
+    for (struct dirent *entry; (entry = readdir(entries)) && picture_count < 60;) {
         char path[4096];
         struct stat status;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "rb");
         if (!file || fstat(fileno(file), &status) != 0)
             continue;
-        struct picture *picture = &all[picture_count++];
-        *picture = (struct picture){strdup(entry->d_name), malloc((size_t)status.st_size + 1), (size_t)status.st_size};
-        if (fread(picture->bytes, 1, picture->size, file) != picture->size)
+        size_t size = (size_t)status.st_size;
+        uint8_t *bytes = malloc(size + 1);
+        if (fread(bytes, 1, size, file) != size)
             give_up(path);
         fclose(file);
+        add_picture(served, entry->d_name, bytes, size);
     }
     closedir(entries);
-    pictures = all;
     if (!picture_count)
         give_up("no pictures");
+    size_t size = 0;
+    uint8_t *animation = animated_gif(&size);
+    add_picture(served, "animated.gif", animation, size);
+    animation = animated_png(&size);
+    add_picture(served, "animated.png", animation, size);
+    pictures = all;
+    return served;
 }
 
 /* Ends when its input does, as this process ends. */
