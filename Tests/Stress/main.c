@@ -58,7 +58,7 @@ void play(void)
         F_imgdl_continue_with_request, F_imgdl_downloader_enter_foreground};
     enum function function = one_in(3) ? often[chance(sizeof often / sizeof *often)] : (enum function)chance(FUNCTIONS);
     /* What waits where it must not is looked for first. */
-    enum function missing = one_in(4) ? missing_deadlock(here) : FUNCTIONS;
+    enum function missing = one_in(2) ? missing_deadlock(here) : FUNCTIONS;
     if (missing != FUNCTIONS)
         function = missing;
     if (!is_skipped[function])
