@@ -66,6 +66,19 @@ void play(void)
     end_move();
 }
 
+void play_missing(void)
+{
+    enum { MOST = 16 };
+    if (!begin_move())
+        return;
+    for (unsigned i = 0; i < MOST; i++) {
+        enum function function = missing_deadlock(here);
+        if (function != FUNCTIONS && !is_skipped[function])
+            play_function(function);
+    }
+    end_move();
+}
+
 /* ---- Threads that play while a round lasts */
 
 static unsigned thread_count = 8;

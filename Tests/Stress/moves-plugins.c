@@ -92,7 +92,13 @@ static void on_cache_event(const imgdl_cache_event *event, void *user_data)
     struct ward *ward = user_data;
     enter_ward(ward, 1);
     note(F_imgdl_cache_open, (long)event->kind);
+    void *outer = cache_of_event;
+    cache_of_event = atomic_load(&ward->handle);
+    enum place before = enter(CACHE_EVENT);
+    play_missing();
+    leave(before);
     play_inside(CACHE_EVENT);
+    cache_of_event = outer;
     leave_ward(ward);
 }
 
@@ -114,7 +120,9 @@ void move_imgdl_cache_open(void)
     config.destructor = ward_destroyed;
     config.user_data = ward;
     imgdl_cache *cache = NULL;
-    accept_ward(ward, judge(F_imgdl_cache_open, imgdl_cache_open(&config, &cache)));
+    imgdl_status status = judge(F_imgdl_cache_open, imgdl_cache_open(&config, &cache));
+    atomic_store(&ward->handle, cache);
+    accept_ward(ward, status);
     put_or_release(A_CACHE, cache);
 }
 

@@ -106,6 +106,8 @@ void end_round(void); /* in a child, which makes no moves, whatever is called th
 /* One random move, from wherever this is. */
 void play(void);
 void play_function(enum function function);
+/* In a place that is seldom come to: those whose WOULD_DEADLOCK nobody has seen there yet. */
+void play_missing(void);
 /* What is called by the library may play, too. */
 void play_inside(enum place place);
 /* The same where the place has been entered: one in so many times. */
@@ -151,6 +153,7 @@ struct ward {
     int is_silent; /* a request without a callback: its end is not told */
     imgdl_event_mask mask;
     struct executor_model *executor; /* pumped, of a request or batch; NULL */
+    _Atomic(void *) handle;          /* of a cache, once it is open */
     double born;
     char url[200];
 };
@@ -185,6 +188,8 @@ enum kind {
 /* Any of them: nearly always one of that kind that lives, else a stale one, NULL, another kind's, or no handle at all. In a
  * child the one that is inherited. */
 void *pick(enum kind kind);
+/* Of the cache whose event runs on the thread: picked mostly; NULL in no event. */
+extern _Thread_local void *cache_of_event;
 /* Whether the last one that the thread has picked or taken was of that kind, and lived; 1 when it has wanted none. */
 extern _Thread_local int has_living;
 /* In a child: these and no others. */

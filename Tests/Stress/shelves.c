@@ -60,10 +60,16 @@ static void *take_inherited(enum kind kind)
 
 /* ---- Handles */
 
+_Thread_local void *cache_of_event;
+
 void *pick(enum kind kind)
 {
     if (child_place != HOST)
         return pick_inherited(kind);
+    if (kind == A_CACHE && cache_of_event && !one_in(4)) {
+        has_living = 1;
+        return cache_of_event;
+    }
     pthread_mutex_lock(&lock);
     struct shelf *shelf = &shelves[kind];
     void *handle = shelf->count ? shelf->living[chance(shelf->count)] : NULL;
