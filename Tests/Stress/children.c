@@ -194,7 +194,7 @@ static void start_child(const char *what, enum ending ending)
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         handles[kinds[i]] = take(kinds[i]);
     /* What is rare in a child is a transfer of a loader's: where there is none now, mostly another moment is waited for. */
-    int is_now = ending == IN_EXIT || handles[TRANSFER] || one_in(4);
+    int is_now = ending == IN_EXIT || here != HOST || handles[TRANSFER] || one_in(4);
     /* Nobody waits for who waits for a child. */
     int is_locked = is_now && pthread_mutex_trylock(&lock) == 0;
     struct child *free_place = NULL;
@@ -224,11 +224,12 @@ void play_exit(void) { start_child("exit", IN_EXIT); }
 
 void fork_inside(void)
 {
-    enum { SELDOM = 300 };
+    /* Most calls of the host's functions are destructors. */
+    uint32_t seldom = here == DESTRUCTOR ? 400 : 60;
 #ifdef HAS_SANITIZER
     return; /* of a thread of the library's: locks of Swift's runtime go by a number that it has not got any more */
 #endif
-    if (!has_feature[FORKS] || !one_in(SELDOM) || !begin_move())
+    if (!has_feature[FORKS] || !one_in(seldom) || !begin_move())
         return;
     if (has_feature[EXITS] && one_in(8))
         start_child("exit, forked inside", IN_EXIT);
