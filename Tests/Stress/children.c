@@ -156,7 +156,11 @@ static void exit_in_work(void)
         request.callback = on_event_before_exit;
         request.destructor = on_destructor_before_exit;
         request.executor = one_in(3) ? IMGDL_EXECUTOR_INLINE : NULL;
-        REQUIRE_CODE(imgdl_download(left_downloader, &request, i ? NULL : &left_token), IMGDL_OK);
+        imgdl_status status = imgdl_download(left_downloader, &request, i ? NULL : &left_token);
+        /* A callback of those before has called exit(). */
+        if (status == IMGDL_ERROR_SHUT_DOWN && exiting_call && atomic_load(&calls_made) >= exiting_call)
+            break;
+        REQUIRE_CODE(status, IMGDL_OK);
     }
     while (exiting_call)
         pause();
