@@ -157,8 +157,8 @@ static void exit_in_work(void)
         request.destructor = on_destructor_before_exit;
         request.executor = one_in(3) ? IMGDL_EXECUTOR_INLINE : NULL;
         imgdl_status status = imgdl_download(left_downloader, &request, i ? NULL : &left_token);
-        /* A callback of those before has called exit(). */
-        if (status == IMGDL_ERROR_SHUT_DOWN && exiting_call && atomic_load(&calls_made) >= exiting_call)
+        /* A callback of those before has called exit(), and what comes after it may have let go of the downloader. */
+        if (status != IMGDL_OK && exiting_call && atomic_load(&calls_made) >= exiting_call)
             break;
         REQUIRE_CODE(status, IMGDL_OK);
     }
