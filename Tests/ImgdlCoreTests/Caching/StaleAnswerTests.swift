@@ -52,6 +52,38 @@ final class StaleAnswerTests: CacheTestCase {
         XCTAssertEqual(decide("", "stale-if-error=50").stale, bounded, "of the request")
     }
 
+    /// In place of an error a GET of the whole alone has what is stored.
+    func testNotForAPartNorForConditions() {
+        let stored = stored([("Cache-Control", "max-age=10"), ("ETag", "\"a\"")])
+        let asked = [
+            request(method: "HEAD"), request([("Range", "bytes=0-9")]), request([("If-None-Match", "\"b\"")]),
+            request([("If-Modified-Since", date(0))]),
+        ]
+        for asked in asked {
+            let decision = decision(stored, to: asked, after: 20)
+            XCTAssertTrue(decision.asksServer, "\(asked.method) \(asked.fields)")
+            XCTAssertNil(decision.stale, "\(asked.method) \(asked.fields)")
+        }
+    }
+
+    /// Whatever is stored, fresh or stale, and whatever else is asked for.
+    func testWhatNothingStoredAnswers() {
+        for seconds: Int64 in [5, 20] {
+            let stored = stored([("Cache-Control", "max-age=10, stale-while-revalidate=60"), ("ETag", "\"a\"")])
+            for fields in [
+                [("Cache-Control", "no-store, max-stale")], [("Cache-Control", "max-stale"), ("If-Match", "\"a\"")],
+                [("Cache-Control", "max-stale"), ("If-Unmodified-Since", date(0))],
+            ] {
+                XCTAssertTrue(decision(stored, with: fields, after: seconds).asksServer, "\(fields)")
+                let unasked = decision(stored, with: fields, mode: .only, after: seconds)
+                XCTAssertFalse(unasked.isHit || unasked.isStaleAnswer || unasked.asksServer, "\(fields)")
+            }
+            let reload = decision(stored, with: [("Cache-Control", "max-stale")], mode: .reload, after: seconds)
+            XCTAssertTrue(reload.asksServer)
+            XCTAssertNil(reload.stale)
+        }
+    }
+
     /// Mode only takes whatever is there.
     func testModeOnly() {
         for response in ["", ", must-revalidate", ", no-cache", ", stale-if-error=1"] {

@@ -8,8 +8,10 @@ int main(int count, char **arguments)
     const char *url = count > 1 ? arguments[1] : "http://[::1]/";
     imgdl_result result;
     EXAMPLE
-    if (status != IMGDL_OK)
-        return imgdl_downloader_destroy(downloader) == IMGDL_OK;
+    if (status != IMGDL_OK) {
+        imgdl_downloader_destroy(downloader);
+        return 1;
+    }
     assert(imgdl_token_wait(token, -1) == IMGDL_OK);
     imgdl_result_init(&result, sizeof result);
     assert(imgdl_token_result(token, &result) == IMGDL_OK);

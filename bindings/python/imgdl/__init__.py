@@ -56,7 +56,7 @@ if sys.version_info < (3, 10):
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 from . import _interpreter  # noqa: F401
 from ._later import name_in as _name_in

@@ -21,7 +21,7 @@ from ._checks import string
 from ._waiting import TRIES, Waiters, beginning_inside
 from .errors import Code, Error, report
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 Kept = TypeVar("Kept")
 

@@ -20,7 +20,7 @@ from . import _checks, _native, _once
 from ._callbacks import Registry, callback, keep, last_callback, new_key
 from .errors import Code, Error, error, report
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from .image import Image

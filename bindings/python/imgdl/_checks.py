@@ -12,7 +12,7 @@ from typing import Any, Optional, Union
 from . import _once
 from .errors import Code, error
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 def integer(value: int, what: str) -> int:

@@ -7,7 +7,7 @@ from typing import IO, Union
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 Target = Union[str, os.PathLike[str], os.PathLike[bytes], IO[bytes]]
 """A path, or a file that is open for bytes."""

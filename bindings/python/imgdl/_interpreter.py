@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 def _is_main() -> bool:

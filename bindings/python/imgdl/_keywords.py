@@ -16,7 +16,7 @@ from .response import Response
 from .retry import Retry
 from .token import Token
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 class DecodeKeywords(TypedDict, total=False):

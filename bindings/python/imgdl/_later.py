@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 class Later:

@@ -17,7 +17,7 @@ from ._waiting import surely
 from .errors import Error, InvalidArgument
 from .token import Token, submit
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from .downloader import Downloader

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 # 1  Conventions: imgdl_status and every handle
 

@@ -8,7 +8,7 @@ from . import _callbacks, _native, _once
 from .errors import check, report
 from .metrics import Observation, observation_from
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 Observer = Callable[[Observation], object]
 

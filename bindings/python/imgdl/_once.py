@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 
-def begin(names: dict[str, Any]) -> None:
-    """The first that a module does, with its globals. What failed to be imported is another module the next time."""
+def refuse_reload(names: dict[str, Any]) -> None:
+    """Called by each module with its globals, ahead of all that it defines. One that failed to be imported may be tried again."""
     if "_has_begun" in names:
         name = names["__name__"]
         raise ImportError(f"{name} is loaded once in a process, and cannot be reloaded: start Python anew", name=name)
     names["_has_begun"] = True
 
 
-begin(globals())
+refuse_reload(globals())

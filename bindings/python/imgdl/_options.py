@@ -16,7 +16,7 @@ from .errors import Code, error
 from .image import FORMATS, PIXEL_FORMATS
 from .retry import Retry
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from .cache import Cache

@@ -12,7 +12,7 @@ from ._pump import Pump
 from ._waiting import Waiters
 from .errors import Code, error, report
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     import asyncio

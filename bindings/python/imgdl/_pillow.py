@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import _once
 from .errors import Code, error
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     import PIL.Image

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from .image import Image

@@ -8,7 +8,7 @@ from typing import Callable, NoReturn
 from . import _once
 from .errors import Code, error
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 # Asked before any lock: a thread that is gone in the child may have held it.
 generation = 0

@@ -20,7 +20,7 @@ from . import _native, _once, _process
 from ._waiting import Flag
 from .errors import check, report
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     import asyncio

@@ -6,7 +6,7 @@ import re
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 _SLASH = r"(?:[/\\]|%2f|%5c)"
 _COLON = "(?::|%3a)"

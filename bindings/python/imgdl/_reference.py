@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Optional
 
 from . import _native, _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 # One type for memory of any size. A type for each size would cost more to make than all else about a view; nobody sees
 # more than the slice.

@@ -15,7 +15,7 @@ from ._waiting import Waiters, surely
 from .errors import Code, Error, check, error
 from .token import _outstanding
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     import asyncio

@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 class Waiters:

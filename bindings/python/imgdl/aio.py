@@ -14,7 +14,7 @@ from ._pump import Pump, Waker
 from ._waiting import Flag, surely
 from .errors import Code, Error
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from ._pending import Pending

@@ -15,7 +15,7 @@ from ._waiting import surely
 from .errors import check, error
 from .token import Token, _keys, _on_end, _outstanding, settle, tell
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from .downloader import Downloader

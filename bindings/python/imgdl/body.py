@@ -10,7 +10,7 @@ from ._reference import DataReference, view
 from .errors import Code, error
 from .image import Image
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from .response import Response

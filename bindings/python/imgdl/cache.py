@@ -13,7 +13,7 @@ from ._reference import CacheReference
 from .errors import Code, check, error, report
 from .response import text
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 _KINDS = {
     _native.IMGDL_CACHE_MOVED_ASIDE: "moved_aside",

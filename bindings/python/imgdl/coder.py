@@ -13,7 +13,7 @@ from ._waiting import beginning_inside, surely
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 class PictureDecoder(Protocol):

@@ -16,7 +16,7 @@ from ._reference import DecoderReference, ImageReference
 from .errors import Code, Error, check, error, last_error
 from .image import Image, ImageInfo, info_from
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from . import _keywords

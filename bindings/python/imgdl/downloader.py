@@ -25,7 +25,7 @@ from .metrics import Stats, stats_from
 from .stream import Stream
 from .token import Token, submit
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     import asyncio

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 from . import _native, _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from .image import Image

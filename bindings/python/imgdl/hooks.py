@@ -14,7 +14,7 @@ from ._reference import HooksReference, retain_data, view
 from .errors import Code, check, error
 from .response import Response, first_header, headers_from, response_from, text
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 Headers = Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]]
 

@@ -14,7 +14,7 @@ from ._later import Later
 from ._reference import ImageReference, view as view_of
 from .errors import Code, check, error
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     from PIL import Image as _PIL_Image

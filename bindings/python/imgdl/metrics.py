@@ -11,7 +11,7 @@ from ._checks import real
 from .errors import Code, error
 from .response import http_version
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 _NANOSECOND = 1e-9
 _MICROSECOND = 1e-6

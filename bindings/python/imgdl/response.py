@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional
 from . import _native, _once
 from ._checks import string
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 _OUTCOMES = {
     _native.IMGDL_CACHE_OUTCOME_NETWORK: "network",

@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional
 
 from . import _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 class Retry(NamedTuple):

@@ -9,7 +9,7 @@ from . import _once, _options, _process
 from .image import Image
 from .token import Token, submit
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 if TYPE_CHECKING:
     import asyncio

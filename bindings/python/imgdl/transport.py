@@ -15,7 +15,7 @@ from ._waiting import Flag
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 
 class Loader(Protocol):

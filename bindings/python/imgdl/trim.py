@@ -6,7 +6,7 @@ from typing import Literal
 
 from . import _native, _once
 
-_once.begin(globals())
+_once.refuse_reload(globals())
 
 _LEVELS = {
     "unused": _native.IMGDL_TRIM_UNUSED,

@@ -361,12 +361,14 @@ class CallbackTests(unittest.TestCase):
         ):
             with self.subTest(options), imgdl.Downloader() as downloader:
                 downloader.register_transport("app", loader)
-                tokens = []
+                # Else it may strike ahead of the token.
+                downloader.suspended = True
+                token = downloader.download("app:x", **options)
                 with self.assertRaises(KeyboardInterrupt):
-                    tokens.append(downloader.download("app:x", **options))
-                    tokens[0].result(PATIENCE)
+                    downloader.suspended = False
+                    token.result(PATIENCE)
                 with self.assertRaises(imgdl.Error):
-                    tokens[0].result(PATIENCE)
+                    token.result(PATIENCE)
                 self.assertEqual([each.exc_type for each in self.shown], [KeyboardInterrupt])
                 self.shown.clear()
                 # The downloader works on.
