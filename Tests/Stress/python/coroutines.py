@@ -84,8 +84,15 @@ class Player:
     def run(self, goes_on):
         """On a thread of its own, that nothing strikes."""
         asyncio.set_event_loop(self.loop)
-        self.loop.run_until_complete(self._drive(goes_on))
+        self._run_until(self.loop.create_task(self._drive(goes_on)))
         self.settle()
+
+    def _run_until(self, future):
+        """A callback may have been struck on another loop: the interrupt is its token's, for whoever awaits that, and asyncio gives
+        one that a task ends with to who runs the loop, too."""
+        while not future.done():
+            with contextlib.suppress(Interrupt):
+                self.loop.run_until_complete(future)
 
     def settle(self):
         """Cancels all tasks, which end."""
@@ -93,7 +100,7 @@ class Player:
         for task in tasks:
             task.cancel()
         if tasks:
-            self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self._run_until(asyncio.gather(*tasks, return_exceptions=True))
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
 
     def close(self):
