@@ -125,8 +125,10 @@ final class ProfileTagsTests: XCTestCase {
         ] {
             var options = DecodeOptions()
             options.convertsToSRGB = true
+            // 50 ms for the profile, and as much for reading a file of this size without the compiler's optimizations.
+            let bound: Int64 = 100_000_000
             var least = Int64.max
-            for _ in 0..<5 where least >= 50_000_000 {
+            for _ in 0..<5 where least >= bound {
                 let begin = threadTime()
                 let decoder = BuiltInCodec().makeDecoder(options)
                 try feed(decoder, file, pieces: .max / 2)
@@ -134,7 +136,7 @@ final class ProfileTagsTests: XCTestCase {
                 least = min(least, threadTime() - begin)
                 XCTAssertEqual(image.colour.notes, [.profile, .converted], name)
             }
-            XCTAssertLessThan(least, 50_000_000, "of CPU time: \(name)")
+            XCTAssertLessThan(least, bound, "of CPU time: \(name)")
         }
     }
 }
