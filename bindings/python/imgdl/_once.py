@@ -3,13 +3,15 @@ the first, which look for what they are called for among what the second has emp
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 
 def refuse_reload(names: dict[str, Any]) -> None:
     """Called by each module with its globals, ahead of all that it defines. One that failed to be imported may be tried again."""
-    if "_has_begun" in names:
-        name = names["__name__"]
+    name = names["__name__"]
+    # IPython's autoreload empties the globals before it reloads, and puts them back when this raises.
+    if "_has_begun" in names or name in getattr(importlib, "_RELOADING", ()):
         raise ImportError(f"{name} is loaded once in a process, and cannot be reloaded: start Python anew", name=name)
     names["_has_begun"] = True
 

@@ -18,10 +18,11 @@ from .image import Image, ImageInfo, info_from
 
 _once.refuse_reload(globals())
 
-if TYPE_CHECKING:
-    from . import _keywords
-else:
+# Turned round for who drops the names of a block `if TYPE_CHECKING`, as typeguard does.
+if not TYPE_CHECKING:
     _keywords = Later("._keywords")
+else:
+    from . import _keywords
 
 Buffer = Union[bytes, bytearray, memoryview]
 """Anything with the buffer protocol does."""

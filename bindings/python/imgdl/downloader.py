@@ -27,13 +27,14 @@ from .token import Token, submit
 
 _once.refuse_reload(globals())
 
-if TYPE_CHECKING:
+# Turned round for who drops the names of a block `if TYPE_CHECKING`, as typeguard does.
+if not TYPE_CHECKING:
+    asyncio = Later("asyncio")
+    _keywords = Later("._keywords")
+else:
     import asyncio
 
     from . import _keywords
-else:
-    asyncio = Later("asyncio")
-    _keywords = Later("._keywords")
 
 # How long the exit of the process waits for callbacks that do not return.
 _SECONDS_AT_EXIT = 5.0

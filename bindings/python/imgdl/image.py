@@ -16,10 +16,11 @@ from .errors import Code, check, error
 
 _once.refuse_reload(globals())
 
-if TYPE_CHECKING:
-    from PIL import Image as _PIL_Image
-else:
+# Turned round for who drops the names of a block `if TYPE_CHECKING`, as typeguard does.
+if not TYPE_CHECKING:
     _PIL_Image = Later("PIL.Image")
+else:
+    from PIL import Image as _PIL_Image
 
 FORMATS = {
     _native.IMGDL_FORMAT_JPEG: "jpeg",

@@ -35,6 +35,18 @@ class ReloadTests(OriginTests):
                 before.pop("refuse_reload", None)
                 changed = [key for key in before if not key.startswith("__") and vars(module).get(key) is not before[key]]
                 self.assertEqual(changed, [])
+        # As IPython's autoreload does it.
+        for name in NAMES:
+            module = sys.modules[name]
+            before = dict(vars(module))
+            with self.subTest(name):
+                try:
+                    vars(module).clear()
+                    vars(module).update({key: before[key] for key in ("__name__", "__loader__", "__spec__", "__package__")})
+                    with self.assertRaises(ImportError):
+                        importlib.reload(module)
+                finally:
+                    vars(module).update(before)
         gate.open()
         self.assertGreater(token.result(PATIENCE).width, 0)
         self.assertEqual(imgdl.decode(self.origin.bytes("palette.png")).width, token.result().width)
