@@ -9,8 +9,8 @@ struct ProfileTags {
     private static let entryLength = 12
     /// lcms2 refuses more.
     private static let most = 100
-    /// The most numbers in a grid: 66 × 66 × 66 colours, or 23 × 23 × 23 × 23 inks. Those that are made have 33 and 17.
-    static let mostGridNumbers = 900_000
+    /// The most numbers in a grid: 55 × 55 × 55 colours, or 20 × 20 × 20 × 20 inks. Those that are made have 33 and 17.
+    static let mostGridNumbers = 500_000
     /// The most bytes of what is neither grid nor text: the longest curve that lcms2 takes has 32,767 numbers.
     static let mostTagBytes = 128 << 10
 

@@ -109,6 +109,8 @@ public func imgdl_downloader_reconfigure(
     call { () throws(Failure) in
         let downloader = try downloader(handle)
         try refuseShared(handle)
+        // Files that the config names are read before the downloader is asked, and would be told of in its place.
+        if HostCode.isOver { throw .processExits }
         try downloader.reconfigure(try ConfigReader(config).configuration)
     }
 }

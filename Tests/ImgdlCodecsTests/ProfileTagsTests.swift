@@ -43,10 +43,10 @@ final class ProfileTagsTests: XCTestCase {
         }
         for type in ["mft1", "mft2"] {
             XCTAssert(areBounded(old(type, 4, 17)))
-            XCTAssert(areBounded(old(type, 4, 23)))
-            XCTAssertFalse(areBounded(old(type, 4, 24)))
-            XCTAssert(areBounded(old(type, 3, 66)))
-            XCTAssertFalse(areBounded(old(type, 3, 67)))
+            XCTAssert(areBounded(old(type, 4, 20)))
+            XCTAssertFalse(areBounded(old(type, 4, 21)))
+            XCTAssert(areBounded(old(type, 3, 55)))
+            XCTAssertFalse(areBounded(old(type, 3, 56)))
             XCTAssertFalse(areBounded(old(type, 15, 3)))
             XCTAssertFalse(areBounded(old(type, 255, 255)))
         }
@@ -55,8 +55,8 @@ final class ProfileTagsTests: XCTestCase {
             return profile([("A2B1", head + [0, 0, 0, 0] + points + [UInt8](repeating: 0, count: 16 - points.count))])
         }
         XCTAssert(areBounded(new(4, [17, 17, 17, 17])))
-        XCTAssert(areBounded(new(3, [255, 100, 11])))
-        XCTAssertFalse(areBounded(new(3, [255, 100, 12])))
+        XCTAssert(areBounded(new(3, [255, 100, 6])))
+        XCTAssertFalse(areBounded(new(3, [255, 100, 7])))
         XCTAssertFalse(areBounded(new(4, [255, 255, 255, 255])))
         XCTAssertFalse(areBounded(new(17, [2, 2])))
         XCTAssertFalse(areBounded(profile([("A2B2", type("what") + [3, 3, 9, 0])])))
@@ -114,7 +114,7 @@ final class ProfileTagsTests: XCTestCase {
     func testWhatIsFollowedIsMadeReadyInTime() throws {
         let inks = Profile(PICTURE_PROFILE_FINE).bytes
         XCTAssert(areBounded(inks))
-        XCTAssertGreaterThan(inks.count, 23 * 23 * 23 * 23 * 3 * 2, "the grid is smaller than it may be")
+        XCTAssertGreaterThan(inks.count, 20 * 20 * 20 * 20 * 3 * 2, "the grid is smaller than it may be")
         let picture = Picture("small", PICTURE_JPEG_CMYK, width: 8, height: 8).encoded()
         let curves = Profile(PICTURE_PROFILE_CURVES).bytes
         XCTAssert(areBounded(curves))

@@ -92,7 +92,7 @@ uint8_t *picture_profile(uint32_t kind, size_t *size)
 {
     cmsHPROFILE profile = kind == PICTURE_PROFILE_GRAY     ? make_gray()
                           : kind == PICTURE_PROFILE_INKS   ? make_inks(7)
-                          : kind == PICTURE_PROFILE_FINE   ? make_inks(23)
+                          : kind == PICTURE_PROFILE_FINE   ? make_inks(20)
                           : kind == PICTURE_PROFILE_CURVES ? make_curves()
                           : kind == PICTURE_PROFILE_COSTLY ? make_costly()
                                                            : make_rgb();

@@ -151,8 +151,6 @@ static int may_be_shut_down(enum function function)
 /* What may be wrong besides is looked for first by some. */
 static int is_refusal(enum function function, imgdl_status status)
 {
-    if (function == F_imgdl_downloader_reconfigure && status == IMGDL_ERROR_INVALID_OPERATION && child_place == AFTER_EXIT)
-        return 1; /* a file that cannot be used */
     return status == IMGDL_ERROR_INVALID_ARGUMENT || status == IMGDL_ERROR_INVALID_URL ||
            status == IMGDL_ERROR_INVALID_HEADER || status == IMGDL_ERROR_UNSUPPORTED_OPTION ||
            status == IMGDL_ERROR_UNSUPPORTED_SCHEME ||
