@@ -162,7 +162,7 @@ build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swif
 	@mkdir -p $(@D)
 	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
-	cp build/swift-tools/release/imgdl-$* $@
+	cp -f build/swift-tools/release/imgdl-$* $@
 # Swift builds one thing at a time in one folder.
 build/bin/imgdl-pictures: | build/bin/imgdl-origin
 
@@ -171,7 +171,7 @@ build/bin/imgdl-cache-bench: Package.swift $(CACHE_SOURCES) | build/.setup-build
 	@mkdir -p $(@D)
 	$(NEEDS_SWIFT)
 	swift build -c release -j $(JOBS) --product $(@F) --scratch-path build/swift-tools --static-swift-stdlib
-	cp build/swift-tools/release/$(@F) $@
+	cp -f build/swift-tools/release/$(@F) $@
 
 build/pictures/.written: build/bin/imgdl-pictures
 	build/bin/imgdl-pictures build/pictures
