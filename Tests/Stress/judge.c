@@ -149,7 +149,7 @@ static int may_be_shut_down(enum function function)
 }
 
 /* What may be wrong besides is looked for first by some. */
-static int is_refusal(enum function function, imgdl_status status)
+static int is_refusal(imgdl_status status)
 {
     return status == IMGDL_ERROR_INVALID_ARGUMENT || status == IMGDL_ERROR_INVALID_URL ||
            status == IMGDL_ERROR_INVALID_HEADER || status == IMGDL_ERROR_UNSUPPORTED_OPTION ||
@@ -166,7 +166,7 @@ static void judge_child(enum function function, imgdl_status status)
         return;
     if (expected == IMGDL_OK ? status == IMGDL_ERROR_FORKED || status == IMGDL_ERROR_SHUT_DOWN ||
                                    status == IMGDL_ERROR_WOULD_DEADLOCK
-                             : status != expected && !is_refusal(function, status))
+                             : status != expected && !is_refusal(status))
         violation("%s gave %d (%s) %s, where it is \"%s\": %s", function_names[function], status, imgdl_error_name(status),
                   place_names[child_place], cells[cell].text, imgdl_last_error());
     if (status == expected)
