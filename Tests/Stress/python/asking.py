@@ -138,10 +138,11 @@ def download(downloader, loop=None):
 
 def finish(owed, token):
     """The end is told by a callback: where the others run, or on the loop that runs here, which may end before."""
-    running = asyncio._get_running_loop()
-    if running is not None and not token._pump.is_of(running):
-        owed.is_struck = True
     try:
+        # An interrupt may strike here, too.
+        running = asyncio._get_running_loop()
+        if running is not None and not token._pump.is_of(running):
+            owed.is_struck = True
         do(token, "add_done_callback", owed.done, about=owed)
         owed.tell("its end will be told")
         for _ in range(dice().choice((0, 0, 1, 2))):
