@@ -143,8 +143,7 @@ final class GIFDecoder: FormatDecoder {
         let indices = CheckedNumber(rectangle.width) * CheckedNumber(rectangle.height)
         let drawn = options.bytes(width: canvas.width, height: canvas.height, canvas.format)
         let held = indices + (isFinal ? 0 : drawn * CheckedNumber(count))
-        let demand = try options.checkMemory(canvas: layout, count: count, codec: held)
-        if count > 1 { memoryDemand = max(memoryDemand, demand) }
+        memoryDemand = max(memoryDemand, try options.checkMemory(canvas: layout, count: count, codec: held))
         let filled = isFinal || frameCount > 1 ? 0 : drawn
         hasRoomForPart = options.canvasRoom(layout, codec: held + filled) > count
     }

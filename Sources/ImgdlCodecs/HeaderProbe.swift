@@ -53,8 +53,8 @@ struct HeaderProbe: ImageProbe {
 
     private mutating func decide(_ size: PictureSize) { state = .decided(size) }
 
-    private mutating func decide(width: Int, height: Int, held: Int = 0) {
-        decide(width > 0 && height > 0 ? .known(width: width, height: height, held: held) : .unknown)
+    private mutating func decide(width: Int, height: Int, held: Int = 0, beside: Int = 0) {
+        decide(width > 0 && height > 0 ? .known(width: width, height: height, held: held, beside: beside) : .unknown)
     }
 
     /// The next piece, of so many bytes; `keeping`: together with those that are there.
@@ -69,7 +69,8 @@ struct HeaderProbe: ImageProbe {
         switch state {
         case .signature: readSignature()
         case .png: readPNG()
-        case .gif: decide(width: little(6, 2), height: little(8, 2))
+        // An index for each pixel of the frame that is read.
+        case .gif: decide(width: little(6, 2), height: little(8, 2), beside: 1)
         case .webp: readWebP()
         case .jpegMarker: readMarker()
         case .jpegLength(let marker): readLength(marker)
@@ -115,10 +116,14 @@ struct HeaderProbe: ImageProbe {
     private mutating func readWebP() {
         guard holds("RIFF", at: 0), holds("WEBP", at: 8) else { return decide(.unknown) }
         if holds("VP8X", at: 12) {
-            decide(width: little(24, 3) + 1, height: little(27, 3) + 1)
+            // Frames of an animation are looked at one by one; and what is behind the profile is not known yet.
+            let (isAnimated, hasAlpha) = (bytes[20] & 0x02 != 0, bytes[20] & 0x10 != 0)
+            let taken = isAnimated ? 0 : WebPStill.bytesPerPixel(isLossless: false, hasAlpha: hasAlpha)
+            decide(width: little(24, 3) + 1, height: little(27, 3) + 1, beside: taken)
         } else if holds("VP8L", at: 12), bytes[20] == 0x2F {
             let bits = little(21, 4)
-            decide(width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1)
+            let taken = WebPStill.bytesPerPixel(isLossless: true, hasAlpha: true)
+            decide(width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1, beside: taken)
         } else if holds("VP8 ", at: 12), bytes[23] == 0x9D, bytes[24] == 0x01, bytes[25] == 0x2A {
             decide(width: little(26, 2) & 0x3FFF, height: little(28, 2) & 0x3FFF)
         } else {

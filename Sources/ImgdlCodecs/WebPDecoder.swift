@@ -28,7 +28,8 @@ final class WebPDecoder: FormatDecoder {
     static var piece: Int { 256 * 1024 }
 
     private(set) var header: ImageHeader?
-    var memoryDemand: Int64 { animation?.memoryDemand ?? 0 }
+    private var stillDemand: Int64 = 0
+    var memoryDemand: Int64 { animation?.memoryDemand ?? stillDemand }
     /// A lossless one's bit for it is a hint, and VP8X can be wrong.
     var mayHaveAlpha: Bool {
         animation != nil || container.isLossless || container.hasAlphaChunk || features?.has_alpha != 0
@@ -190,7 +191,7 @@ final class WebPDecoder: FormatDecoder {
         let isGivenOut = target.orientation == .upright && isFinal && !isScaledHere(features, target)
         let length = CheckedNumber(container.length ?? 0)
         let held = length + pixels * CheckedNumber(libwebp) + (isGivenOut && canvas != nil ? 0 : decoded * 4)
-        try options.checkMemory(canvas: target, count: canvas == nil ? 0 : 1, codec: held)
+        stillDemand = max(stillDemand, try options.checkMemory(canvas: target, count: canvas == nil ? 0 : 1, codec: held))
     }
 
     /// And not by libwebp.

@@ -21,7 +21,7 @@ final class HeaderProbeTests: XCTestCase {
     func testTellsTheSizeOfEveryPictureOfTheCorpus() throws {
         for file in try Corpus.files(atLeast: 622, where: { $0.expectation == "ok" && $0.format != "unknown" }) {
             let width = try XCTUnwrap(Int(file["width"])), height = try XCTUnwrap(Int(file["height"]))
-            guard case .known(let foundWidth, let foundHeight, let held) = probe(file.bytes) else {
+            guard case .known(let foundWidth, let foundHeight, let held, _) = probe(file.bytes) else {
                 XCTFail("\(file.path): \(probe(file.bytes))")
                 continue
             }
@@ -69,6 +69,18 @@ final class HeaderProbeTests: XCTestCase {
             XCTAssertEqual(isHeld, held > 0, "\(kind)")
             let expected = PictureSize.known(width: size.width, height: size.height, held: held)
             for pieces in [1, 1000] { XCTAssertEqual(probe(file, pieces: pieces), expected, "\(kind)") }
+        }
+    }
+
+    /// libwebp's own pixels, and the indices of a GIF.
+    func testWhatCodecsTakeBesideTheCanvasIsSeenInTheHeader() {
+        let webps = [
+            (PICTURE_WEBP_LOSSY, 0), (PICTURE_WEBP_LOSSLESS, 4), (PICTURE_WEBP_LOSSY_ALPHA, 5), (PICTURE_WEBP_ANIMATED, 0),
+        ]
+        let gif = GIFFile(width: 201, height: 150).ended()
+        for (file, beside) in webps.map({ (Picture("a", $0).encoded(), $1) }) + [(gif, 1)] {
+            let expected = PictureSize.known(width: 201, height: 150, held: 0, beside: beside)
+            for pieces in [1, 1000] { XCTAssertEqual(probe(file, pieces: pieces), expected) }
         }
     }
 

@@ -4,18 +4,27 @@ import MemoryTesting
 import TestPictures
 import XCTest
 
-/// What decoding is said to take, which limits and budgets are held against, is what it takes: a tenth more at the most.
+/// What decoding is said to take, which a limit is held against, and what the budget counts is what it takes: a tenth more at
+/// the most.
 final class MemoryEstimateTests: XCTestCase {
     /// Buffers of the codecs, and what the heap takes for itself.
     private static let slack = 2 << 20
     private let (width, height): (Int32, Int32) = (3000, 2400)
 
-    /// What a limit has to allow, as the refusal of a lower one says, and bytes that decoding within it takes.
-    private func measure(
-        _ file: [UInt8], _ name: String, _ change: (inout DecodeOptions) -> Void
-    ) throws -> (estimate: Int, taken: Int) {
+    private struct Measured {
+        /// What a limit has to allow, as the refusal of a lower one says.
+        var estimate: Int
+        /// What decoding within it takes.
+        var taken = 0
+        /// What the budget counts: the body, and what its first bytes or the decoder say.
+        var counted = 0
+    }
+
+    private func measure(_ file: [UInt8], _ name: String, _ change: (inout DecodeOptions) -> Void) throws -> Measured {
         var options = DecodeOptions()
         change(&options)
+        var probe = try XCTUnwrap(BuiltInCodec().makeProbe())
+        let reserved = MemoryRules.canvas(file.withUnsafeBytes { probe.feed($0) }, options)
         var limit = 1
         for _ in 0..<20 {
             options.maximumMemoryBytes = UInt64(limit)
@@ -27,7 +36,8 @@ final class MemoryEstimateTests: XCTestCase {
                 let image = try decoder.finish()
                 let taken = Memory.peak - before
                 withExtendedLifetime(image) {}
-                return (limit, taken)
+                let counted = Int(max(reserved, decoder.memoryDemand) + decoder.profileBytes) + file.count
+                return Measured(estimate: limit, taken: taken, counted: counted)
             } catch {
                 XCTAssertEqual(error.code, .memoryLimit, name)
                 let words = error.message.split(separator: " ")
@@ -36,7 +46,7 @@ final class MemoryEstimateTests: XCTestCase {
             }
         }
         XCTFail("\(name): no limit lets it through")
-        return (limit, 0)
+        return Measured(estimate: limit)
     }
 
     private func assertEstimated(
@@ -44,10 +54,14 @@ final class MemoryEstimateTests: XCTestCase {
     ) throws {
         try XCTSkipIf(Memory.isSanitized)
         XCTAssertGreaterThan(file.count, 100, name, line: line)
-        let (estimate, taken) = try measure(file, name, change)
+        let measured = try measure(file, name, change)
+        let (estimate, taken) = (measured.estimate, measured.taken)
         XCTAssertLessThanOrEqual(
             taken, estimate + estimate / 10 + Self.slack,
             "\(name): \(taken >> 10) KiB, and \(estimate >> 10) KiB were said", line: line)
+        XCTAssertLessThanOrEqual(
+            taken, measured.counted + measured.counted / 10 + Self.slack,
+            "\(name): \(taken >> 10) KiB, and the budget counted \(measured.counted >> 10) KiB", line: line)
         // It must not be a number that lets everything through.
         XCTAssertGreaterThan(taken * 4, estimate, "\(name): \(taken >> 10) of \(estimate >> 10) KiB", line: line)
     }

@@ -3,8 +3,8 @@ package enum PictureSize: Equatable, Sendable {
     /// More bytes are needed.
     case undecided
     /// As stored. `held`: bytes for each pixel that its decoder holds until the end besides the canvas, because the file goes
-    /// over the picture again and again; 0: none.
-    case known(width: Int, height: Int, held: Int)
+    /// over the picture again and again; 0: none. `beside`: those that it takes though its rows are final as they come.
+    case known(width: Int, height: Int, held: Int, beside: Int = 0)
     /// No format whose head is understood; nothing is reserved for it.
     case unknown
 }
@@ -65,10 +65,10 @@ package struct MemoryRules {
     }
 
     /// Bytes that a decoder of this picture will need: its canvas, and, where the file goes over it again and again, what
-    /// is held of coefficients or rows that are not final. `showsParts`: partial images of such a picture, which is not on its
+    /// is held of coefficients or rows that are not final, or what its codec takes of every such picture. `showsParts`: partial images of such a picture, which is not on its
     /// canvas yet, have one of their own.
     package static func canvas(_ size: PictureSize, _ options: DecodeOptions, showsParts: Bool = false) -> Int64 {
-        guard case .known(let width, let height, let held) = size, width > 0, height > 0,
+        guard case .known(let width, let height, let held, let beside) = size, width > 0, height > 0,
             let pixels = product(width, height), pixels <= options.maximumPixels
         else { return 0 }
         // Each factor is small next to what 64 bits hold: `product` says so.
@@ -77,7 +77,8 @@ package struct MemoryRules {
         if let scaled = scaledPixels(width, height, options) { bytes = min(bytes, scaled * each) }
         if let most = options.maximumOutputBytes { bytes = min(bytes, most) }
         if showsParts, held > 0 { bytes *= 2 }
-        return min(greatestCanvas, Int64(clamping: bytes + pixels * UInt64(min(max(0, held), greatestHeld))))
+        let taken = [held, beside].reduce(0) { $0 + UInt64(min(max(0, $1), greatestHeld)) }
+        return min(greatestCanvas, Int64(clamping: bytes + pixels * taken))
     }
 
     /// What a header names may be more than any machine has: counted as an address space, however many name it at once

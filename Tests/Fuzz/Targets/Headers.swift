@@ -23,7 +23,7 @@ func fuzzProbe(_ bytes: UnsafeRawBufferPointer) throws {
         last = size
     }
     try require(last == whole, "in pieces \(last), as a whole \(whole)")
-    if case .known(let width, let height, _) = whole { try require(width > 0 && height > 0, "\(width) × \(height)") }
+    if case .known(let width, let height, _, _) = whole { try require(width > 0 && height > 0, "\(width) × \(height)") }
 }
 
 /// Where scans begin and end is the same in pieces, and lies within the file.

@@ -99,7 +99,7 @@ func fuzzPictureNumbers(_ bytes: UnsafeRawBufferPointer) throws {
     let size = probe.feed(picture)
     let estimate = MemoryRules.canvas(size, options)
     try require((0...1 << 47).contains(estimate), "\(estimate) bytes")
-    if case .known(let width, let height, _) = size {
+    if case .known(let width, let height, _, _) = size {
         let frames = Int(UInt32(truncatingIfNeeded: number(0)))
         try? options.checkSize(width: width, height: height)
         try? options.checkFrame(number: frames, width: width, height: height)

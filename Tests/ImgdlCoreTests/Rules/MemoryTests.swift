@@ -64,6 +64,16 @@ final class MemoryTests: XCTestCase {
         XCTAssertEqual(MemoryRules.canvas(impossible, DecodeOptions()), 3 * canvas)
     }
 
+    /// Of a picture whose rows are final as they come, looks share the canvas; and what is scaled takes as much of the codec.
+    func testWhatACodecTakesBesideTheCanvasCounts() {
+        let lossless = PictureSize.known(width: 6_000, height: 4_000, held: 0, beside: 4)
+        XCTAssertEqual(MemoryRules.canvas(lossless, DecodeOptions()), 2 * canvas)
+        XCTAssertEqual(MemoryRules.canvas(lossless, DecodeOptions(), showsParts: true), 2 * canvas)
+        XCTAssertEqual(MemoryRules.canvas(lossless, options { $0.targetWidth = 600 }), 900 * 600 * 4 + canvas)
+        let impossible = PictureSize.known(width: 6_000, height: 4_000, held: .max, beside: .max)
+        XCTAssertEqual(MemoryRules.canvas(impossible, DecodeOptions()), 5 * canvas)
+    }
+
     func testWhatIsRefusedOrUnknownReservesNothing() {
         XCTAssertEqual(MemoryRules.canvas(.unknown, DecodeOptions()), 0)
         XCTAssertEqual(MemoryRules.canvas(.undecided, DecodeOptions()), 0)
