@@ -365,7 +365,7 @@ enum {
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
     IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
     /* With UNUSABLE_PROFILE: the profile is whole, but following it might take any time, since it has multiProcessElements
-     * (DToB, BToD, mpet), a grid of more than 900,000 numbers, or a curve of more than 128 KiB. */
+     * (DToB, BToD, mpet), a grid of more than 500,000 numbers, or a curve of more than 128 KiB. */
     IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */
@@ -1557,8 +1557,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            anew. A limit of the request's says nothing of the body.
  * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request has
  *            Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate, and no request
- *            that shares the transfer has IMGDL_REQUEST_IGNORE_CACHED; the server cannot be reached (no address, no connection, a lost one, the proxy,
- *            or connect_timeout_ms or idle_timeout_ms is over, before its answer has begun) and neither side has
+ *            that shares the transfer has IMGDL_REQUEST_IGNORE_CACHED; the server cannot be reached (no address, no
+ *            connection, a lost one, the proxy, or connect_timeout_ms or idle_timeout_ms is over, before its answer has
+ *            begun) and neither side has
  *            stale-if-error, for any time; either has stale-if-error, for that time, and the server cannot be reached or
  *            answers 500, 502, 503 or 504; IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come
  *            first, with the times between them; total_timeout_ms ends the request without a stale answer. Responses with

@@ -132,7 +132,7 @@ package final class CurlTransport: Transport {
         } catch {
             return error
         }
-        return options.addressGuard?.refusal(ofHost: request.url.host)
+        return RequestLength.refusal(of: request) ?? options.addressGuard?.refusal(ofHost: request.url.host)
     }
 
     package func nameLookedUp(_ id: TransferID) -> String? {

@@ -664,6 +664,18 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(try get("/a", .only).code, .notCached)
     }
 
+    /// A program that is offline neither changes what a server has, nor loses what it has of it.
+    func testNothingIsSentInModeOnly() throws {
+        network.answers { _ in Reply(200, [("Cache-Control", "max-age=600")], [1]) }
+        _ = try get("/a")
+        let count = network.count
+        for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
+            XCTAssertEqual(try get("/a", .only, method: method).code, .notCached, method)
+        }
+        XCTAssertEqual(network.count, count)
+        XCTAssertEqual(try get("/a", .only).outcome, .hit)
+    }
+
     /// The server may have made it before it changed anything.
     func testAGETThatBeganBeforeAPUTIsNotStored() throws {
         for onDisk in [false, true] {

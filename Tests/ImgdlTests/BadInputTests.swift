@@ -260,6 +260,22 @@ final class BadInputTests: DownloaderTestCase {
         }
     }
 
+    /// What the caller sends is not told as a server's fault, who is not asked.
+    func testRequestsThatAreTooLongAreNotSent() {
+        let long = String(repeating: "a", count: 1_049_000)
+        let byURL = start(origin.url("/pictures/rgba.png?" + long))
+        assertEnds(byURL, "IMGDL_ERROR_INVALID_URL")
+        XCTAssertTrue(byURL.record.message.contains("no more than 1000000"), byURL.record.message)
+        let byField = start(picture("rgba.png"), headers: [("X-Long", long)])
+        assertEnds(byField, "IMGDL_ERROR_INVALID_HEADER")
+        XCTAssertTrue(byField.record.message.contains("no more than 1000000"), byField.record.message)
+        let many = (0..<200).map { ("X-\($0)", String(repeating: "a", count: 10_000)) }
+        assertEnds(start(picture("rgba.png"), headers: many), "IMGDL_ERROR_INVALID_HEADER")
+        XCTAssertEqual(origin.log.requests.count, 0)
+        // Less is sent; this server takes no more than it needs.
+        assertEnds(start(picture("rgba.png") + "?" + long.dropLast(60_000)), "IMGDL_ERROR_INVALID_STATUS")
+    }
+
     func testSecretsStayOutOfErrors() {
         let url = "http://me:hunter2@127.0.0.1:\(origin.port)/auth/basic?user=me&password=topsecret"
         let download = start(url) { $0.flags = UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP) }

@@ -191,6 +191,36 @@ final class NetworkOptionTests: DownloaderTestCase {
         assertEnds(start(url, whole), "IMGDL_OK")
     }
 
+    /// Whoever is asked first must not choose to whom the caller shows it: by a redirect, or where a hook goes elsewhere.
+    func testAClientCertificateStaysWithItsOrigin() throws {
+        let secure = try Origin(tls: TLS(client: .required))
+        defer { secure.stop() }
+        secure.content["a"] = Picture(Pictures.bytes("rgba.png"), type: "image/png")
+        secure.route("/first") { try $0.respond(302, headers: ["Location": "/pictures/a"]) }
+        origin.route("/first") { try $0.respond(302, headers: ["Location": secure.url("/pictures/a")]) }
+        let authority = try XCTUnwrap(secure.authority)
+        let shows: (inout imgdl_request) -> Void = { [unowned self] request in
+            request.ca_file = text(authority.file)
+            request.client_certificate = text(authority.client.certificate)
+            request.client_key = text(authority.client.key)
+        }
+        assertEnds(start(secure.url("/first"), shows), "IMGDL_OK")
+        assertEnds(start(origin.url("/first"), shows), "IMGDL_ERROR_TLS_FAILED")
+        let hooks = TestHooks()
+        defer { hooks.release() }
+        for (asked, isAnswered) in [(secure.url("/first?a"), true), (origin.url("/first?a"), false)] {
+            hooks.modifyRequest = { _, next in
+                let status = withOutgoing(url: secure.url("/pictures/a")) { imgdl_continue_with_request(next, $0) }
+                XCTAssertEqual(status, 0)
+            }
+            let download = start(asked) {
+                shows(&$0)
+                $0.hooks = hooks.handle
+            }
+            assertEnds(download, isAnswered ? "IMGDL_OK" : "IMGDL_ERROR_TLS_FAILED")
+        }
+    }
+
     /// Files that differ, each as large as one may be: together more than the process holds (128 MiB).
     func testRequestsThatFailedHoldNoFiles() throws {
         replaceDownloader { $0.failure_ttl_ms = 600_000 }

@@ -134,18 +134,23 @@ final class TurnWatchTests: XCTestCase {
             let end = Self.cpuMilliseconds() + milliseconds
             while Self.cpuMilliseconds() < end {}
         }
+        // More than the turns take, and less than with what is between them.
+        let bytes = Int(800_000 / TurnBudget.nanosecondsPerByte)
+        let wasCrowded = Boxed(false)
         let outcome = try read(
             after: { watch in
                 for _ in 0..<300 {
                     _ = watch.during {
                         work(0.5)
-                        watch.received(8_000)
+                        watch.received(bytes)
                     }
+                    if watch.isCrowded { wasCrowded.value = true }
                     work(1.5)
                 }
             },
             { _, _, spent in spent < 6 })
         XCTAssertEqual(outcome.stopped, [])
+        XCTAssertTrue(wasCrowded.value, "nothing was counted between the turns")
         XCTAssertGreaterThanOrEqual(outcome.milliseconds, 6)
     }
 

@@ -131,6 +131,10 @@ static void ask_with_certificates(void)
     config.crl_file = NULL;
     CHECK_CODE(imgdl_downloader_create(&config, &downloader), IMGDL_ERROR_SHUT_DOWN);
     CHECK_CODE(imgdl_downloader_reconfigure(leaving.kept, &config), IMGDL_ERROR_SHUT_DOWN);
+    config.ca_file = NULL;
+    config.cookie_file = "/nonexistent/cookies";
+    CHECK_CODE(imgdl_downloader_create(&config, &downloader), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_reconfigure(leaving.kept, &config), IMGDL_ERROR_SHUT_DOWN);
     imgdl_request request = leaving_request(at_tls_origin("/text"));
     request.callback = NULL;
     request.destructor = NULL;

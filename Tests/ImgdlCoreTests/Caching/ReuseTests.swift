@@ -30,6 +30,8 @@ final class ReuseTests: CacheTestCase {
         for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "M-SEARCH", "get"] {
             let asked = request(method: method)
             XCTAssertEqual(decision(cached("max-age=60"), to: asked), .forward(adding: [], stores: false), method)
+            let only = request(method: method, mode: .only)
+            XCTAssertEqual(decision(cached("max-age=60"), to: only), .unavailable, "\(method): nothing is sent")
         }
     }
 

@@ -191,11 +191,12 @@ final class RedirectRequestTests: XCTestCase {
         HeaderField("HOST", "h"), HeaderField("Proxy-Authorization", "p"), HeaderField("Content-Type", "text/plain"),
     ]
 
-    private func next(_ redirect: Redirect, user: String? = nil) -> TransportRequest {
-        let first = TransportRequest(
+    private func next(_ redirect: Redirect, user: String? = nil, tls: TLSOptions = TLSOptions()) -> TransportRequest {
+        var first = TransportRequest(
             url: testURL("https://a.example/1"), method: "POST", fields: fields, body: [1, 2, 3],
             maximumHeaderBytes: 77,
             identity: RequestIdentity(credential: user.map { Credential(user: $0, password: "") }, usesCookies: true))
+        first.identity.trust.tls = tls
         return RedirectRules.request(for: redirect, of: first)
     }
 
@@ -216,6 +217,27 @@ final class RedirectRequestTests: XCTestCase {
         let request = next(Redirect(url: target, method: "POST", sendsBody: true, leavesOrigin: true), user: "u")
         XCTAssertEqual(request.fields.map(\.name), ["Accept", "Content-Type"])
         XCTAssertNil(request.credential)
+    }
+
+    /// Nor that somebody has a certificate; whom the caller trusts stays.
+    func testAnotherOriginSeesNoClientCertificate() {
+        func contents(_ digest: UInt8) -> FileContents {
+            FileContents(taking: .allocate(byteCount: 1, alignment: 1), count: 0, digest: [digest])
+        }
+        var tls = TLSOptions()
+        tls.certificateAuthorities = "/authorities"
+        tls.pinnedPublicKey = "sha256//A"
+        tls.authorities = contents(1)
+        var own = tls
+        own.clientCertificate = "/certificate"
+        own.clientKey = "/key"
+        own.clientKeyPassword = "secret"
+        own.certificate = contents(2)
+        own.key = contents(3)
+        for (target, leaves, expected) in [("https://a.example/2", false, own), ("https://b.example/2", true, tls)] {
+            let redirect = Redirect(url: testURL(target), method: "GET", sendsBody: false, leavesOrigin: leaves)
+            XCTAssertEqual(next(redirect, tls: own).tls, expected, target)
+        }
     }
 
     func testWithoutABodyNothingIsSaidAboutOne() {

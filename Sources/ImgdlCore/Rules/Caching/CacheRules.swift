@@ -7,7 +7,8 @@ package enum CacheRules {
     ) -> CacheDecision {
         let mode = question.request.mode
         guard mode != .off, question.request.method == "GET" || question.request.method == "HEAD" else {
-            return .forward(adding: [], stores: false)
+            // What is sent would change something at the server, and nothing that is stored answers it.
+            return mode == .only ? .unavailable : .forward(adding: [], stores: false)
         }
         if question.control.noStore { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
         if mode == .reload { return .forward(adding: question.reloading, stores: true) }
