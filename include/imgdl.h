@@ -365,7 +365,8 @@ enum {
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
     IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
     /* With UNUSABLE_PROFILE: the profile is whole, but following it might take any time, since it has multiProcessElements
-     * (DToB, BToD, mpet), a grid of more than 500,000 numbers, or a curve of more than 128 KiB. */
+     * (DToB, BToD, mpet), a grid of more than 300,000 numbers, curves beside it of more than 65,536 together, or a curve of
+     * more than 128 KiB. */
     IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */
@@ -723,11 +724,12 @@ enum {
     /* Ask again, whatever failed a moment ago (see failure_ttl_ms of imgdl_config). */
     IMGDL_REQUEST_RETRY_FAILED = 1u << 8,
     /* Response, hops and messages show URLs with the values of their queries: may be secrets of signed URLs. Two have dots all
-     * the same: where a redirect led that was refused, and where the request had been led that BLACKLISTED is about. */
+     * the same: where a redirect led that was not followed, and where the request had been led that BLACKLISTED is about. */
     IMGDL_REQUEST_FULL_URLS = 1u << 9,
     /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
      * began, ends with IMGDL_ERROR_NOT_MODIFIED. It waits for the validation of what is stale, also within
-     * stale-while-revalidate, but where the request itself takes what is stale (Cache-Control: max-stale, IMGDL_CACHE_ONLY).
+     * stale-while-revalidate, but where the request itself takes what is stale (Cache-Control: max-stale or only-if-cached,
+     * IMGDL_CACHE_ONLY).
      * Without effect where the cache is not used. */
     IMGDL_REQUEST_IGNORE_CACHED = 1u << 10,
     /* Answer a challenge for Basic over http too, where everybody on the way can read the password. Without it such a 401 is
@@ -745,7 +747,8 @@ enum {
                              /* validated                                                                             */
     IMGDL_CACHE_RELOAD = 3,  /* from the server, whatever is stored; the answer is stored                             */
     IMGDL_CACHE_ONLY = 4,    /* what is stored, however old (but for max_stale_ms); else IMGDL_ERROR_NOT_CACHED.      */
-                             /* Nothing is sent                                                                       */
+                             /* Nothing is sent, whatever the method; schemes other than http and https have no cache */
+                             /* and are asked                                                                         */
     IMGDL_CACHE_REFRESH = 5, /* validated with the server, also where it is fresh, as when a page is reloaded; but    */
                              /* what is fresh and `immutable` answers as it is (RFC 8246): RELOAD fetches that, too   */
     IMGDL_CACHE_FORCE32 = 0x7FFFFFFF
@@ -1564,8 +1567,10 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            answers 500, 502, 503 or 504; IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come
  *            first, with the times between them; total_timeout_ms ends the request without a stale answer. Responses with
  *            must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what has no-cache is stale from the
- *            moment on that it was made or validated. But for IMGDL_CACHE_ONLY nothing stale answers a request with
- *            IMGDL_CACHE_REFRESH or IMGDL_CACHE_RELOAD, or with no-cache or min-fresh in its Cache-Control; one with max-age
+ *            moment on that it was made or validated. Nothing stored, fresh or stale, answers a request with
+ *            IMGDL_CACHE_RELOAD, or with no-store, If-Match or If-Unmodified-Since among its headers, with IMGDL_CACHE_ONLY
+ *            neither. Nothing stale answers one with IMGDL_CACHE_REFRESH; nor, but for IMGDL_CACHE_ONLY, one with no-cache
+ *            or min-fresh in its Cache-Control; one with max-age
  *            gets only what its max-stale allows, no older than that max-age. For a server that cannot be reached, or answers
  *            so, a GET of the whole alone gets it: no HEAD, Range or conditions of your own. max_stale_ms bounds all of them.
  *            An answer that comes and is not stored (no-store, 404, too large) makes what is stored stale for who has

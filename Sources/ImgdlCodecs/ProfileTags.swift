@@ -9,8 +9,10 @@ struct ProfileTags {
     private static let entryLength = 12
     /// lcms2 refuses more.
     private static let most = 100
-    /// The most numbers in a grid: 55 × 55 × 55 colours, or 20 × 20 × 20 × 20 inks. Those that are made have 33 and 17.
-    static let mostGridNumbers = 500_000
+    /// The most numbers in a grid: 46 × 46 × 46 colours, or 17 × 17 × 17 × 17 inks. Those that are made have 33 and 17.
+    static let mostGridNumbers = 300_000
+    /// And in all curves on both sides of it: ten of 4,096 are made at most.
+    static let mostCurveNumbers = 64 << 10
     /// The most bytes of what is neither grid nor text: the longest curve that lcms2 takes has 32,767 numbers.
     static let mostTagBytes = 128 << 10
 
@@ -52,8 +54,12 @@ struct ProfileTags {
         switch type {
         case Self.code("mft1"), Self.code("mft2"):
             guard let points = number(tag.start + 10, 1) else { return true }
-            return isBoundedGrid(Array(repeating: points, count: inputs), outputs)
+            guard isBoundedGrid(Array(repeating: points, count: inputs), outputs) else { return false }
+            guard type == Self.code("mft2") else { return true }
+            guard let before = number(tag.start + 48, 2), let behind = number(tag.start + 50, 2) else { return true }
+            return inputs * before + outputs * behind <= Self.mostCurveNumbers
         case Self.code("mAB "):
+            guard hasBoundedCurves(tag, inputs, outputs) else { return false }
             guard let offset = number(tag.start + 24, 4), offset > 0 else { return true }
             var points: [Int] = []
             for index in 0..<min(inputs, 16) {
@@ -73,6 +79,31 @@ struct ProfileTags {
             guard numbers <= Self.mostGridNumbers else { return false }
         }
         return true
+    }
+
+    /// Of a table of the newer kind, whose sets of curves lie anywhere: ahead of the grid, behind it, and behind the matrix.
+    private func hasBoundedCurves(_ tag: Tag, _ inputs: Int, _ outputs: Int) -> Bool {
+        var numbers = 0
+        for (place, count) in [(28, inputs), (20, outputs), (12, outputs)] {
+            guard let offset = number(tag.start + place, 4) else { return true }
+            var start = tag.start + offset
+            for _ in 0..<(offset > 0 ? count : 0) {
+                guard let type = number(start, 4), let length = number(start + 8, 4) else { break }
+                // Formulas are short. lcms2 refuses a longer curve.
+                let isCurve = type == Self.code("curv")
+                guard isCurve ? length <= Self.mostTagBytes / 4 : type == Self.code("para") else { break }
+                if isCurve { numbers += length }
+                start += 12 + (isCurve ? 2 * length : 4 * Self.formulaNumbers(number(start + 8, 2)))
+                start = (start + 3) & ~3
+            }
+        }
+        return numbers <= Self.mostCurveNumbers
+    }
+
+    /// ICC.1:2022 table 68.
+    private static func formulaNumbers(_ kind: Int?) -> Int {
+        let counts = [1, 3, 4, 5, 7]
+        return kind.flatMap { counts.indices.contains($0) ? counts[$0] : nil } ?? 0
     }
 
     /// Offsets are 32-bit numbers and small sums of them: Int holds them all. nil: not there.

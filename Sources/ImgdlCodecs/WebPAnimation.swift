@@ -114,7 +114,8 @@ final class WebPAnimation {
         let canvases = options.bytes(width: width, height: height, format) * CheckedNumber(count + composing)
         let held = CheckedNumber(length) + area * CheckedNumber(4 + libwebp) + canvases
         let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
-        memoryDemand = max(memoryDemand, try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held))
+        memoryDemand = max(
+            memoryDemand, try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held))
         hasRoomForPart = isFinal || options.canvasRoom(layout, codec: held) > count
     }
 

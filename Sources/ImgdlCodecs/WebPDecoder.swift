@@ -191,7 +191,8 @@ final class WebPDecoder: FormatDecoder {
         let isGivenOut = target.orientation == .upright && isFinal && !isScaledHere(features, target)
         let length = CheckedNumber(container.length ?? 0)
         let held = length + pixels * CheckedNumber(libwebp) + (isGivenOut && canvas != nil ? 0 : decoded * 4)
-        stillDemand = max(stillDemand, try options.checkMemory(canvas: target, count: canvas == nil ? 0 : 1, codec: held))
+        stillDemand = max(
+            stillDemand, try options.checkMemory(canvas: target, count: canvas == nil ? 0 : 1, codec: held))
     }
 
     /// And not by libwebp.

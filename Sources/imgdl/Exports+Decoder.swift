@@ -34,7 +34,10 @@ struct DecodeRequest {
     init(_ source: UnsafePointer<imgdl_decode_options>?) throws(Failure) {
         guard source != nil else { return }
         let read = try imgdl_decode_options.read(source)
-        guard read.flags & ~Self.knownFlags == 0, read.reserved == 0, read.reserved2 == 0 else {
+        guard read.reserved == 0, read.reserved2 == 0 else {
+            throw Failure(.unsupportedOption, "imgdl_decode_options.reserved or reserved2 is not 0")
+        }
+        guard read.flags & ~Self.knownFlags == 0 else {
             throw Failure(.unsupportedOption, "imgdl_decode_options has a flag that this version does not know")
         }
         if read.pixel_format != 0 {
@@ -66,7 +69,8 @@ struct DecodeRequest {
     private mutating func readSize(_ read: imgdl_decode_options) throws(Failure) {
         let largest = UInt32(IMGDL_MAX_TARGET)
         guard read.target_width <= largest, read.target_height <= largest else {
-            throw Failure(.invalidArgument, "a side of the target is longer than \(largest) pixels")
+            let side = read.target_width > largest ? "target_width" : "target_height"
+            throw Failure(.invalidArgument, "\(side) is more than \(largest)")
         }
         options.targetWidth = Int(read.target_width)
         options.targetHeight = Int(read.target_height)

@@ -342,6 +342,20 @@ final class OutdatedTests: CachingTestCase {
         }
     }
 
+    /// Nobody is asked for it: a server's failure a moment ago hides nothing of what is stored.
+    func testAFailureOfBeforeHidesNothingInModeOnly() throws {
+        try open { $0.limits.failureLifetime = 60_000 }
+        network.answers { [fields, old] _ in Reply(200, fields, old) }
+        _ = try get("/a")
+        network.answers { _ in .failed(.tlsCertificate) }
+        XCTAssertEqual(try get("/a", .reload).code, .tlsCertificate)
+        for _ in 0..<2 {
+            XCTAssertEqual(try get("/a", .only).code, .ok)
+            XCTAssertEqual(try get("/a", .reload).code, .blacklisted, "and forgets no failure either")
+        }
+        XCTAssertEqual(try get("/b", .only).code, .notCached)
+    }
+
     /// A failure is remembered for what was there before.
     func testAFailureOfBeforeIsForgotten() throws {
         for hasStore in [false, true] {

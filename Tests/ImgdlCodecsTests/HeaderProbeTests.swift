@@ -75,7 +75,8 @@ final class HeaderProbeTests: XCTestCase {
     /// libwebp's own pixels, and the indices of a GIF.
     func testWhatCodecsTakeBesideTheCanvasIsSeenInTheHeader() {
         let webps = [
-            (PICTURE_WEBP_LOSSY, 0), (PICTURE_WEBP_LOSSLESS, 4), (PICTURE_WEBP_LOSSY_ALPHA, 5), (PICTURE_WEBP_ANIMATED, 0),
+            (PICTURE_WEBP_LOSSY, 0), (PICTURE_WEBP_LOSSLESS, 4), (PICTURE_WEBP_LOSSY_ALPHA, 5),
+            (PICTURE_WEBP_ANIMATED, 0),
         ]
         let gif = GIFFile(width: 201, height: 150).ended()
         for (file, beside) in webps.map({ (Picture("a", $0).encoded(), $1) }) + [(gif, 1)] {

@@ -43,10 +43,9 @@ final class ProfileTagsTests: XCTestCase {
         }
         for type in ["mft1", "mft2"] {
             XCTAssert(areBounded(old(type, 4, 17)))
-            XCTAssert(areBounded(old(type, 4, 20)))
-            XCTAssertFalse(areBounded(old(type, 4, 21)))
-            XCTAssert(areBounded(old(type, 3, 55)))
-            XCTAssertFalse(areBounded(old(type, 3, 56)))
+            XCTAssertFalse(areBounded(old(type, 4, 18)))
+            XCTAssert(areBounded(old(type, 3, 46)))
+            XCTAssertFalse(areBounded(old(type, 3, 47)))
             XCTAssertFalse(areBounded(old(type, 15, 3)))
             XCTAssertFalse(areBounded(old(type, 255, 255)))
         }
@@ -55,11 +54,55 @@ final class ProfileTagsTests: XCTestCase {
             return profile([("A2B1", head + [0, 0, 0, 0] + points + [UInt8](repeating: 0, count: 16 - points.count))])
         }
         XCTAssert(areBounded(new(4, [17, 17, 17, 17])))
-        XCTAssert(areBounded(new(3, [255, 100, 6])))
-        XCTAssertFalse(areBounded(new(3, [255, 100, 7])))
+        XCTAssert(areBounded(new(3, [255, 100, 3])))
+        XCTAssertFalse(areBounded(new(3, [255, 100, 4])))
         XCTAssertFalse(areBounded(new(4, [255, 255, 255, 255])))
         XCTAssertFalse(areBounded(new(17, [2, 2])))
         XCTAssertFalse(areBounded(profile([("A2B2", type("what") + [3, 3, 9, 0])])))
+    }
+
+    /// On both sides of a grid, wherever they lie.
+    func testCurvesOfTablesHaveABound() {
+        func old(_ before: Int, _ behind: Int) -> [UInt8] {
+            let head = type("mft2") + [4, 3, 2, 0] + [UInt8](repeating: 0, count: 36)
+            return profile([("A2B0", head + PNGFile.number(before << 16 | behind))])
+        }
+        XCTAssert(areBounded(old(4096, 4096)))
+        XCTAssert(areBounded(old(13_000, 4_512)))
+        XCTAssertFalse(areBounded(old(13_000, 4_513)))
+        XCTAssertFalse(areBounded(old(32_767, 32_767)))
+
+        func curve(_ count: Int) -> [UInt8] {
+            type("curv") + PNGFile.number(count) + [UInt8](repeating: 0, count: 2 * count)
+        }
+        let formula = type("para") + [0, 3, 0, 0] + [UInt8](repeating: 0, count: 20)
+        // What stands ahead is passed over: `odd` bytes, of which the first curve alone is not aligned.
+        func new(_ sets: [(place: Int, curves: [[UInt8]])], odd: Int = 0) -> [UInt8] {
+            var head = type("mAB ") + [3, 3, 0, 0] + [UInt8](repeating: 0, count: 20)
+            var data: [UInt8] = []
+            for (place, curves) in sets {
+                data += [UInt8](repeating: 0, count: odd)
+                head.replaceSubrange(place..<place + 4, with: PNGFile.number(32 + data.count))
+                for curve in curves {
+                    data += curve
+                    data += [UInt8](repeating: 0, count: (4 - data.count % 4) % 4)
+                }
+            }
+            return profile([("A2B0", head + data)])
+        }
+        let (a, m, b) = (28, 20, 12)
+        for odd in [0, 2] {
+            for place in [a, m, b] {
+                let fits = (place, [curve(32_767), formula, curve(32_767)])
+                XCTAssert(areBounded(new([fits], odd: odd)))
+                let other = place == b ? a : b
+                XCTAssert(areBounded(new([fits, (other, [formula, curve(2)])], odd: odd)))
+                XCTAssertFalse(areBounded(new([fits, (other, [formula, curve(3)])], odd: odd)), "\(place), \(odd)")
+            }
+        }
+        // lcms2 reads no more of either.
+        XCTAssert(areBounded(new([(a, [type("what"), curve(32_767), curve(32_767)]), (b, [curve(32_767)])])))
+        XCTAssert(areBounded(new([(a, [curve(32_767), type("curv") + PNGFile.number(.init(UInt32.max))])])))
     }
 
     func testOtherTagsHaveABound() {
@@ -114,7 +157,7 @@ final class ProfileTagsTests: XCTestCase {
     func testWhatIsFollowedIsMadeReadyInTime() throws {
         let inks = Profile(PICTURE_PROFILE_FINE).bytes
         XCTAssert(areBounded(inks))
-        XCTAssertGreaterThan(inks.count, 20 * 20 * 20 * 20 * 3 * 2, "the grid is smaller than it may be")
+        XCTAssertGreaterThan(inks.count, 17 * 17 * 17 * 17 * 3 * 2, "the grid is smaller than it may be")
         let picture = Picture("small", PICTURE_JPEG_CMYK, width: 8, height: 8).encoded()
         let curves = Profile(PICTURE_PROFILE_CURVES).bytes
         XCTAssert(areBounded(curves))

@@ -17,17 +17,24 @@ static cmsHPROFILE make_rgb(void)
 }
 
 /* Three curves as long as lcms2 reads. */
+/* lcms2 takes none with more points. */
+enum { MOST_POINTS = 32767 };
+
+static cmsToneCurve *make_curve(uint32_t points)
+{
+    static cmsUInt16Number table[MOST_POINTS];
+    for (uint32_t i = 0; i < points; i++)
+        table[i] = (cmsUInt16Number)((uint64_t)i * i * 65535 / ((uint64_t)(points - 1) * (points - 1)));
+    return cmsBuildTabulatedToneCurve16(NULL, points, table);
+}
+
 static cmsHPROFILE make_curves(void)
 {
-    enum { POINTS = 32767 };
-    static cmsUInt16Number table[POINTS];
-    for (int i = 0; i < POINTS; i++)
-        table[i] = (cmsUInt16Number)((uint64_t)i * i * 65535 / ((uint64_t)(POINTS - 1) * (POINTS - 1)));
     const cmsCIExyY white = {0.3127, 0.3290, 1};
     const cmsCIExyYTRIPLE primaries = {{0.64, 0.33, 1}, {0.21, 0.71, 1}, {0.15, 0.06, 1}};
     cmsToneCurve *curves[3];
     for (int c = 0; c < 3; c++)
-        curves[c] = cmsBuildTabulatedToneCurve16(NULL, POINTS, table);
+        curves[c] = make_curve(MOST_POINTS);
     cmsHPROFILE profile = cmsCreateRGBProfile(&white, &primaries, curves);
     cmsFreeToneCurveTriple(curves);
     return profile;
@@ -50,24 +57,27 @@ static cmsInt32Number mix_inks(const cmsUInt16Number in[], cmsUInt16Number out[]
     return 1;
 }
 
-/* `points`: of the grid, for each ink. */
-static cmsHPROFILE make_inks(uint32_t points)
+/* `points`: of the grid, for each ink. `curve`: on both sides of it, or NULL; it is freed. */
+static cmsHPROFILE make_inks(uint32_t points, cmsToneCurve *curve)
 {
+    cmsToneCurve *const four[] = {curve, curve, curve, curve};
+    cmsToneCurve *const *curves = curve ? four : NULL;
     cmsHPROFILE profile = cmsCreateProfilePlaceholder(NULL), rgb = cmsCreate_sRGBProfile(), lab = cmsCreateLab4Profile(NULL);
     cmsHTRANSFORM to_lab = cmsCreateTransform(rgb, TYPE_RGB_16, lab, TYPE_Lab_16, INTENT_PERCEPTUAL, 0);
     cmsPipeline *pipeline = cmsPipelineAlloc(NULL, 4, 3);
     cmsStage *table = cmsStageAllocCLut16bit(NULL, points, 4, 3, NULL);
     cmsStageSampleCLut16bit(table, mix_inks, to_lab, 0);
     /* The tag holds a table between curves. */
-    cmsPipelineInsertStage(pipeline, cmsAT_END, cmsStageAllocToneCurves(NULL, 4, NULL));
+    cmsPipelineInsertStage(pipeline, cmsAT_END, cmsStageAllocToneCurves(NULL, 4, (cmsToneCurve **)curves));
     cmsPipelineInsertStage(pipeline, cmsAT_END, table);
-    cmsPipelineInsertStage(pipeline, cmsAT_END, cmsStageAllocToneCurves(NULL, 3, NULL));
+    cmsPipelineInsertStage(pipeline, cmsAT_END, cmsStageAllocToneCurves(NULL, 3, (cmsToneCurve **)curves));
     cmsSetProfileVersion(profile, 4.3);
     cmsSetDeviceClass(profile, cmsSigOutputClass);
     cmsSetColorSpace(profile, cmsSigCmykData);
     cmsSetPCS(profile, cmsSigLabData);
     cmsWriteTag(profile, cmsSigAToB0Tag, pipeline);
     cmsPipelineFree(pipeline);
+    cmsFreeToneCurve(curve);
     cmsDeleteTransform(to_lab);
     cmsCloseProfile(rgb);
     cmsCloseProfile(lab);
@@ -91,8 +101,8 @@ static cmsHPROFILE make_costly(void)
 uint8_t *picture_profile(uint32_t kind, size_t *size)
 {
     cmsHPROFILE profile = kind == PICTURE_PROFILE_GRAY     ? make_gray()
-                          : kind == PICTURE_PROFILE_INKS   ? make_inks(7)
-                          : kind == PICTURE_PROFILE_FINE   ? make_inks(20)
+                          : kind == PICTURE_PROFILE_INKS   ? make_inks(7, NULL)
+                          : kind == PICTURE_PROFILE_FINE   ? make_inks(17, make_curve(65536 / 7))
                           : kind == PICTURE_PROFILE_CURVES ? make_curves()
                           : kind == PICTURE_PROFILE_COSTLY ? make_costly()
                                                            : make_rgb();

@@ -139,7 +139,7 @@ package struct FailedURLs {
 extension Downloads {
     /// Why a request fails at once.
     mutating func blacklisted(_ request: TransferRequest, _ options: SubscriberOptions, _ now: Instant) -> Failure? {
-        guard limits.failureLifetime > 0, request.hooks == nil, !options.retriesFailed else { return nil }
+        guard limits.failureLifetime > 0, isRemembered(request), !options.retriesFailed else { return nil }
         return failedURLs.failure(request, lifetime: limits.failureLifetime, now)
     }
 
@@ -159,10 +159,12 @@ extension Downloads {
         failedURLs.removeExpired(lifetime: limits.failureLifetime, now)
     }
 
-    /// What the end of a subscriber says about its URL. Nothing, where the caller asked for less than a picture, or where
-    /// hooks decide what is asked, as whom, and what comes of it.
+    /// Not where hooks decide what is asked, as whom, and what comes of it, nor where nothing is asked.
+    private func isRemembered(_ request: TransferRequest) -> Bool { request.hooks == nil && request.cacheMode != .only }
+
+    /// What the end of a subscriber says about its URL. Nothing, where the caller asked for less than a picture.
     mutating func remember(_ id: TransferID, _ options: Boxed<SubscriberOptions>, _ outcome: Outcome, _ now: Instant) {
-        guard limits.failureLifetime > 0, transfers[id].request.hooks == nil else { return }
+        guard limits.failureLifetime > 0, isRemembered(transfers[id].request) else { return }
         switch outcome {
         case .success: failedURLs.remove(transfers[id].request)
         case .failure(let failure, _):

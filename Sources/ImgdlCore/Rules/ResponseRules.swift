@@ -85,7 +85,10 @@ package enum ResponseRules {
     }
 
     package static func bodyLimit(_ limit: Int64, encoded bytes: Int64) -> Failure {
-        Failure(.bodyLimit, "the encoded body is larger (\(bytes) bytes have come), the limit is \(limit) bytes")
+        Failure(
+            .bodyLimit,
+            "the encoded body is larger (\(bytes) bytes have come), the limit is \(limit) bytes, "
+                + "\(encodedAllowance(limit)) as it is encoded")
     }
 
     /// Bytes that may come of an encoded body whose limit is this: no coding makes more of a body but by a little.

@@ -19,7 +19,8 @@ final class RequestLengthTests: XCTestCase {
         let long = refusal(url: 1_000_001, fields: [])
         XCTAssertEqual(long?.code, .invalidURL)
         XCTAssertEqual(
-            long?.message, "the request's URL has 1000001 bytes and its header 0, and no more than 1000000 together are sent")
+            long?.message,
+            "the request's URL has 1000001 bytes and its header 0, and no more than 1000000 together are sent")
         XCTAssertEqual(refusal(url: 900_000, fields: [(1_000, 90_000), (4_000, 5_001)])?.code, .invalidURL)
         let fields = Array(repeating: (name: 10, value: 9_990), count: 100)
         XCTAssertEqual(refusal(url: 1_000, fields: fields)?.code, .invalidHeader)

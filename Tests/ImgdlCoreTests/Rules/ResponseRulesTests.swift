@@ -99,7 +99,9 @@ final class ResponseRulesTests: XCTestCase {
         XCTAssertEqual(ResponseRules.encodedAllowance(.max), .max)
         XCTAssertEqual(
             ResponseRules.bodyLimit(9, encoded: 70_000),
-            Failure(.bodyLimit, "the encoded body is larger (70000 bytes have come), the limit is 9 bytes"))
+            Failure(
+                .bodyLimit,
+                "the encoded body is larger (70000 bytes have come), the limit is 9 bytes, 65546 as it is encoded"))
     }
 
     func testTheBodyLimitSaysWhatWasHit() {

@@ -63,7 +63,7 @@ enum picture_profile_kind {
     PICTURE_PROFILE_RGB,
     PICTURE_PROFILE_GRAY,
     PICTURE_PROFILE_INKS,
-    PICTURE_PROFILE_FINE, /* of inks: its grid has 20 points for each, as many as are followed */
+    PICTURE_PROFILE_FINE, /* of inks: its grid has 17 points for each, and its curves are as long as are followed */
     PICTURE_PROFILE_CURVES, /* of RGB: its curves are as long as lcms2 reads */
     PICTURE_PROFILE_COSTLY, /* of colours: 3,000 processing elements, so that lcms2 takes 30 µs or more for each pixel */
 };
