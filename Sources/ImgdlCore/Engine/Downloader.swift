@@ -126,6 +126,7 @@ package final class Downloader: @unchecked Sendable {
     /// Whoever loads `scheme` (lower case) from now on; nil: as built in. Throws `shutDown`.
     package func setLoader(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
         try loaders.set(loader, for: scheme)
+        mailbox.post(.loaderChanged(scheme: scheme))
         lock.withLock { session }.forgetURLs()
     }
 

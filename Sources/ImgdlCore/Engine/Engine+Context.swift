@@ -55,7 +55,7 @@ extension Engine {
 
     /// Neither a hook, a redirect nor a challenge has changed it, and what is sent depends on nothing else.
     private func isAskedAsItCame(_ transfer: ActiveTransfer) -> Bool {
-        transfer.isAsItCame && !transfer.request.identity.usesCookies
+        transfer.isAsItCame && !transfer.request.identity.usesCookies && transport?.asksHost(transfer.request.url) != true
     }
 
     private func storedContext(of request: TransportRequest) -> StoredContext? {
@@ -63,7 +63,8 @@ extension Engine {
     }
 
     private func storedContext(of request: TransportRequest, cookies: [UInt8]?) -> StoredContext? {
-        guard let store, let transport else { return nil }
+        // What the host says in a server's place is nobody else's business, and a server's answer is not the host's.
+        guard let store, let transport, !transport.asksHost(request.url) else { return nil }
         let context = SecurityContext(request, cookies: cookies, downloader: transport.trust)
         let keyNumber = store.keyNumber
         var stored = StoredContext(context) { store.digest($0) }

@@ -20,6 +20,8 @@ extension Engine {
         _ store: any Store
     ) -> ResponseHead? {
         exchange.receive(head, clock.wallMicroseconds())
+        // A loader of the host's has taken the server's place while it waited.
+        if head.httpVersion == 0 { exchange.context = nil }
         if transfer.request.identity.usesCookies { exchange.context = contextAnswered(id, transfer, head) }
         if exchange.isAnsweredToAnother {
             guard !exchange.leansOnStored(head.status) else {
@@ -158,8 +160,14 @@ extension Engine {
             }
         }
         guard outdated.moment > 0 else { return }
-        downloads.partFromOutdated(request) { outdated.contains($0.cacheKey, since: $1) }
+        downloads.partFromOutdated(request) { url, moment in
+            outdated.contains(url.cacheKey, since: moment)
+                || outdated.contains(Self.outdatedKey(ofScheme: url.scheme), since: moment)
+        }
     }
+
+    /// For all its URLs: no URL is so short.
+    static func outdatedKey(ofScheme scheme: String) -> String { scheme + ":" }
 
     /// Before the end of a body that is wanted is told: it is stored, and compared with what was. Why it is not the rest that
     /// was asked for, where it is not.

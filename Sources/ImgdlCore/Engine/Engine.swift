@@ -249,6 +249,7 @@ final class Engine {
             if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
         case .enterForeground: downloads.enterForeground(now)
         case .networkChanged: networkChanged()
+        case .loaderChanged(let scheme): outdated.insert(Self.outdatedKey(ofScheme: scheme))
         case .invalidate(let cancelling): downloads.invalidate(cancels: cancelling, now)
         case .reconfigure(let transport, let limits, let cache): reconfigure(transport, limits, cache, now)
         case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, now)

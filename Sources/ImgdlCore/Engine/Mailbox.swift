@@ -16,6 +16,8 @@ enum Command {
     indirect case enterBackground(grace: Int64?)
     case enterForeground
     case networkChanged
+    /// Somebody else answers for URLs of this scheme from now on.
+    case loaderChanged(scheme: String)
     case invalidate(cancelling: Bool)
     /// Cancel everything and go on with this.
     indirect case reconfigure(any Transport, Limits, CacheSettings)

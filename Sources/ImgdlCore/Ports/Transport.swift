@@ -22,6 +22,8 @@ package protocol Transport: AnyObject {
     /// Whom all its requests trust, and on which way they go: what of its configuration belongs to `SecurityContext`.
     /// Each transport that is configured alike has the same.
     var trust: [UInt8] { get }
+    /// Whether a loader of the host's answers for it, and no server.
+    func asksHost(_ url: ParsedURL) -> Bool
     /// The Cookie field that it would make for the request of its jar; nil: none.
     func cookies(for request: TransportRequest) -> [UInt8]?
 
@@ -64,6 +66,7 @@ package protocol Transport: AnyObject {
 }
 
 extension Transport {
+    package func asksHost(_: ParsedURL) -> Bool { false }
     package func takeLegacy() -> (@Sendable () -> Void)? { nil }
 }
 

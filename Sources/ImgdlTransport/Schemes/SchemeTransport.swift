@@ -41,6 +41,8 @@ package final class SchemeTransport: Transport {
 
     package var trust: [UInt8] { network.trust }
 
+    package func asksHost(_ url: ParsedURL) -> Bool { loaders.loader(for: url.scheme) != nil }
+
     package func cookies(for request: TransportRequest) -> [UInt8]? { network.cookies(for: request) }
 
     package func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL {

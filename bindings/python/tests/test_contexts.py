@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -73,6 +74,52 @@ class ContextTests(OriginTests):
         copy = Path(self.folder.name) / name
         copy.write_bytes(Path(source).read_bytes())
         return copy
+
+    def test_what_a_loader_says_is_nobody_elses(self):
+        """A test double for http, and then the network, or other programs with the same cache."""
+        url, real = self.origin.picture("palette.png", **PUBLIC), self.origin.bytes("palette.png")
+        begun, held = threading.Event(), []
+
+        class Double:
+            def start(self, request, transfer):
+                if "n=fails" in request.url:
+                    return transfer.end(Code.PROTOCOL)
+                if "n=held" in request.url:
+                    held.append(transfer)
+                    return begun.set()
+                self.answer(transfer)
+
+            def answer(self, transfer):
+                transfer.response(200, {"Cache-Control": "public, max-age=600"})
+                transfer.body(b"double")
+                transfer.end()
+
+        double = Double()
+        with imgdl.Cache(self.directory) as cache, self.downloader(cache=cache, failure_ttl=60) as downloader:
+            def get(url, **options):
+                body = downloader.download(url, body=True, **options).result(PATIENCE)
+                return body.data, body.response.cache_outcome
+
+            downloader.register_transport("http", double)
+            self.assertEqual([get(url), get(url)], [(b"double", "network")] * 2)
+            self.assertCode(Code.NOT_CACHED, lambda: get(url, cache="only"))
+            self.assertCode(Code.PROTOCOL, lambda: get(url + "&n=fails"))
+            early = downloader.download(url + "&n=held", body=True)
+            self.assertTrue(begun.wait(PATIENCE))
+            downloader.register_transport("http", None)
+            self.assertEqual(get(url), (real, "network"))
+            self.assertEqual(get(url + "&n=held"), (real, "network"), "it joins nothing of the loader's")
+            self.assertEqual(get(url + "&n=fails"), (real, "network"), "a server has not failed")
+            double.answer(held[0])
+            self.assertEqual(early.result(PATIENCE).data, b"double")
+            self.assertEqual([get(each) for each in (url, url + "&n=held")], [(real, "hit")] * 2)
+            downloader.register_transport("http", double)
+            self.assertEqual(get(url), (b"double", "network"), "nor does what a server said answer for it")
+            cache.flush()
+        self.assertEqual(self.sees_all([(url, {}), (url + "&n=held", {})]), ["hit", "hit"])
+        with imgdl.Cache(self.directory) as cache, self.downloader(cache=cache) as downloader:
+            body = downloader.download(url, body=True, cache="only").result(PATIENCE)
+            self.assertEqual(body.data, real)
 
     def test_what_nobody_verified_is_not_stored(self):
         origin = self.other_origin("--tls", "valid")
