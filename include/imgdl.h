@@ -1501,7 +1501,8 @@ typedef struct imgdl_transport_table {
 } imgdl_transport_table; /* end of 1.1 */
 
 /** Takes: scheme in letters, digits, +, - and . (RFC 3986 section 3.1); table NULL takes it out (the built-in one is back).
- *  Running transfers are not touched. The destructor runs once when the table was taken out or the downloader has ended and
+ *  Running transfers are not touched, and no request that comes later joins one. What a loader for http or https gives is
+ *  not stored in a cache, nor does what is stored answer for it (IMGDL_CACHE_ONLY: NOT_CACHED). The destructor runs once when the table was taken out or the downloader has ended and
  *  no transfer uses it; not when an error is returned. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION,
  *  INVALID_HANDLE, FORKED, SHUT_DOWN. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transport_register(imgdl_downloader *downloader, const char *scheme,
@@ -1548,7 +1549,7 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Stored     answers to GET over http and https that their server allows to be kept, redirects too, Content-Encoding
  *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too; what a Range
  *            of your own brought (206) answers ranges within it. Not stored: no-store, demands for credentials (401), answers
- *            to other methods, Vary: *, file: and data: URLs, schemes of yours. All methods but
+ *            to other methods, Vary: *, file: and data: URLs, what loaders of yours give. All methods but
  *            GET, HEAD, OPTIONS and TRACE, such as PUT, POST, PATCH and DELETE, remove what is stored for their URL when
  *            they succeed.
  *            An error such as a 404 is stored, and answers for its max-age, where a request takes it as an answer: with

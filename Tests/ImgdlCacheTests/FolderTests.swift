@@ -131,7 +131,7 @@ final class FolderTests: StoreTestCase {
             XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
             let message = try XCTUnwrap(log.all.last).message
             XCTAssertTrue(message.contains("other users may write"), message)
-            XCTAssertTrue(message.contains("another directory") && message.contains("chmod go-w"), message)
+            XCTAssertTrue(message.contains("another directory") && message.contains("chmod -R go-w"), message)
             XCTAssertEqual(Folder.names(in: path), [])
             XCTAssertEqual(mode(path), rights)
             rmdir(path)
@@ -429,6 +429,26 @@ final class FolderTests: StoreTestCase {
             let file = files[0]
             unlink(file)
             guard mknod(file, kind | 0o600, kind == S_IFCHR ? 1 << 8 | 5 : 0) == 0 else {
+                cache.close()
+                continue
+            }
+            XCTAssertNil(cache.wait("k"))
+            try cache.flush()
+            XCTAssertEqual(try cache.statistics().damaged, 1)
+            XCTAssertEqual(files, [])
+            cache.close()
+        }
+    }
+
+    /// Its checksum fits: whoever can write it can compute that, too.
+    func testABodyThatOthersMayHaveWrittenIsDamaged() throws {
+        for change in [{ chmod($0, 0o622) }, { chmod($0, 0o620) }, { chown($0, 12345, 12345) }] as [(String) -> Int32] {
+            let cache = try open()
+            cache.put("k", bytes(100))
+            try cache.flush()
+            XCTAssertNotNil(cache.wait("k"))
+            guard change(files[0]) == 0 else {
+                // A user who is not root cannot give a file away.
                 cache.close()
                 continue
             }

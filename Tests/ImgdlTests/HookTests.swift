@@ -138,6 +138,22 @@ final class HookTests: DownloaderTestCase {
         assertEnds(start(picture("baseline.jpg")) { $0.hooks = self.hooks.handle }, "IMGDL_OK")
     }
 
+    /// A condition that is sent counts, whoever made it: a 304 is no failure of the server's then.
+    func testAConditionOfARequestHookCounts() {
+        origin.route("/same") { try $0.respond(304, headers: ["ETag": "\"a\""]) }
+        let own = [("If-None-Match", "\"a\"")]
+        for (asked, sent, name) in [
+            ([], own, "NOT_MODIFIED"), (own, [], "INVALID_STATUS"), (own, own, "NOT_MODIFIED"),
+            ([], [], "INVALID_STATUS"),
+        ] {
+            hooks.modifyRequest = { _, next in
+                XCTAssertEqual(withOutgoing(headers: sent) { imgdl_continue_with_request(next, $0) }, 0)
+            }
+            let download = start(origin.url("/same"), headers: asked) { $0.hooks = self.hooks.handle }
+            assertEnds(download, "IMGDL_ERROR_" + name)
+        }
+    }
+
     // MARK: The response
 
     func testT24_ResponseHookChangesStatusAndHeaders() {

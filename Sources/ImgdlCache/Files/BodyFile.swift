@@ -6,7 +6,7 @@ enum BodyFile {
     enum Content {
         case whole([BodySlice])
         case missing
-        /// Another length or checksum than the index says.
+        /// Another length or checksum than the index says, or somebody else may have written it: a checksum proves nothing then.
         case damaged
         /// No memory, no descriptor, no right: nothing is known about it.
         case unreadable
@@ -14,14 +14,14 @@ enum BodyFile {
 
     static func read(_ path: InnerPath, length: Int64, checksum: Int64) -> Content {
         let descriptor: Int32
-        let lengthFound: Int64
+        let status: stat
         do throws(DiskError) {
-            (descriptor, lengthFound) = try PlainFile.openWithLength(path, O_RDONLY)
+            (descriptor, status) = try PlainFile.openWithStatus(path, O_RDONLY)
         } catch {
             return error.isMissing ? .missing : error.isNoFile ? .damaged : .unreadable
         }
         defer { close(descriptor) }
-        guard lengthFound == length else { return .damaged }
+        guard Int64(status.st_size) == length, PlainFile.isSound(status) else { return .damaged }
         var isShort = false
         let slices = BodySlice.filled(count: Int(length)) { memory in
             var rest = memory

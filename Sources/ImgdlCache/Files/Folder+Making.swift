@@ -113,7 +113,7 @@ extension Folder {
             return Failure(
                 .unsafeDirectory,
                 "\(path): other users may write to it (its rights are \(mode)): "
-                    + "name another directory, or take the right from them (chmod go-w)")
+                    + "name another directory, or take the right from them (chmod -R go-w)")
         }
         return nil
     }

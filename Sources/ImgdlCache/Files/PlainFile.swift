@@ -5,23 +5,23 @@ import Glibc
 enum PlainFile {
     /// Of one that is there. Throws one that is `isNoFile` for what is none.
     static func open(_ path: String, _ access: Int32) throws(DiskError) -> Int32 {
-        try openWithLength(InnerPath(path), access).descriptor
+        try openWithStatus(InnerPath(path), access).descriptor
     }
 
     static func open(_ path: InnerPath, _ access: Int32) throws(DiskError) -> Int32 {
-        try openWithLength(path, access).descriptor
+        try openWithStatus(path, access).descriptor
     }
 
-    static func openWithLength(
+    static func openWithStatus(
         _ path: InnerPath, _ access: Int32
-    ) throws(DiskError) -> (descriptor: Int32, length: Int64) {
+    ) throws(DiskError) -> (descriptor: Int32, status: stat) {
         let descriptor = try path.open(access | O_CLOEXEC | O_NONBLOCK)
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
             throw DiskError("open \(path), which is no file", ENXIO)
         }
-        return (descriptor, Int64(status.st_size))
+        return (descriptor, status)
     }
 
     /// A new one, which nobody else may have and this user alone may read, whatever the umask.

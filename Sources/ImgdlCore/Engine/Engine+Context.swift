@@ -55,7 +55,8 @@ extension Engine {
 
     /// Neither a hook, a redirect nor a challenge has changed it, and what is sent depends on nothing else.
     private func isAskedAsItCame(_ transfer: ActiveTransfer) -> Bool {
-        transfer.isAsItCame && !transfer.request.identity.usesCookies && transport?.asksHost(transfer.request.url) != true
+        transfer.isAsItCame && !transfer.request.identity.usesCookies
+            && transport?.asksHost(transfer.request.url) != true
     }
 
     private func storedContext(of request: TransportRequest) -> StoredContext? {

@@ -105,6 +105,7 @@ struct TransferDetours {
     /// In place of the request's own: what a hook has chosen to ask first, then what the hop asks; nil: the request's.
     var chosenURL: ParsedURL?
     var chosenMethod: String?
+    var isChosenConditional: Bool?
     var hopMethod: String?
     var hopSendsBody: Bool?
     /// URLs asked after the first.

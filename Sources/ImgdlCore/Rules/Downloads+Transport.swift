@@ -350,7 +350,8 @@ extension Downloads {
             let refusal = ResponseRules.refusal(
                 status: transfers[id].status, mediaType: transfers[id].head?.mediaType ?? "",
                 coding: transfers[id].head?.remainingCoding, withholdsBasic: withholdsBasic(id),
-                subscribers[subscriber].options, request: transfers[id].request)
+                isConditional: transfers[id].isConditional, subscribers[subscriber].options,
+                request: transfers[id].request)
         {
             return refusal
         }

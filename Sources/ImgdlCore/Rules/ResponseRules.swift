@@ -5,13 +5,15 @@ package enum ResponseRules {
     /// Why a subscriber does not take this response for an answer, by its status first, then by its coding and its type; nil
     /// when it does (features B19, C9, C10). `mediaType`: as of `ResponseHead`; `coding`: what is left of them on the body,
     /// which is no matter to those who want the body alone. `withholdsBasic`: as `withholdsBasic(_:asked:)` says.
+    /// `isConditional`: nil: as the request is.
     package static func refusal(
         status: Int32, mediaType: String, coding: String? = nil, withholdsBasic: Bool = false,
-        _ options: SubscriberOptions, request: TransferRequest
+        isConditional: Bool? = nil, _ options: SubscriberOptions, request: TransferRequest
     ) -> Failure? {
         if options.takesRedirects, RedirectRules.isRedirect(status) { return nil }
         if !accepts(status, options, request: request) {
-            return failure(status: status, request: request, withholdsBasic: withholdsBasic)
+            let isConditional = isConditional ?? Self.isConditional(request.fields)
+            return failure(status: status, isConditional: isConditional, withholdsBasic: withholdsBasic)
         }
         if let coding, options.decode != nil || options.isForPicture {
             let shown = String(coding.prefix(40))
@@ -28,8 +30,8 @@ package enum ResponseRules {
     }
 
     /// A 304 to a request that carried a validator is `notModified` (features B18, D8).
-    private static func failure(status: Int32, request: TransferRequest, withholdsBasic: Bool) -> Failure {
-        if status == 304, isConditional(request.fields) {
+    private static func failure(status: Int32, isConditional: Bool, withholdsBasic: Bool) -> Failure {
+        if status == 304, isConditional {
             return Failure(.notModified, "not modified since the caller's copy (304)", status: status)
         }
         var message = "the server answered \(status)\(reason(status))"
@@ -97,7 +99,7 @@ package enum ResponseRules {
         return overflow ? .max : sum
     }
 
-    private static func isConditional(_ fields: [HeaderField]) -> Bool {
+    static func isConditional(_ fields: [HeaderField]) -> Bool {
         fields.contains {
             equalIgnoringCase($0.name, "If-None-Match") || equalIgnoringCase($0.name, "If-Modified-Since")
         }

@@ -71,6 +71,12 @@ struct Transfer: ~Copyable {
         set { course.value.detours.chosenMethod = newValue }
     }
 
+    /// Whether what is sent has a condition of the caller's, or of a hook's in its place: a 304 is an answer to that.
+    var isConditional: Bool {
+        get { course.value.detours.isChosenConditional ?? ResponseRules.isConditional(request.fields) }
+        set { course.value.detours.isChosenConditional = newValue }
+    }
+
     /// Of this hop.
     var method: String {
         get { course.value.detours.hopMethod ?? request.method }
@@ -158,6 +164,7 @@ struct Transfer: ~Copyable {
         phase = .resting
         course.value.detours.chosenURL = nil
         course.value.detours.chosenMethod = nil
+        course.value.detours.isChosenConditional = nil
         course.value.detours.hopMethod = nil
         course.value.detours.hopSendsBody = nil
         course.value.detours.laterHops = []

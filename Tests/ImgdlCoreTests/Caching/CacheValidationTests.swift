@@ -23,6 +23,10 @@ final class CacheValidationTests: CacheTestCase {
             ([modified], ["If-Modified-Since: \(modified.1)"]),
             ([modified, ("ETag", "\"a\"")], ["If-None-Match: \"a\"", "If-Modified-Since: \(modified.1)"]),
             ([("ETag", "unquoted")], ["If-None-Match: unquoted"]), ([("Last-Modified", "yesterday")], []), ([], []),
+            // What came may have been the byte E9, and what is sent would be C3 A9: another version's, perhaps.
+            ([("ETag", "\"é\"")], []),
+            ([modified, ("ETag", "\"é\"")], ["If-Modified-Since: \(modified.1)"]),
+            ([("ETag", "\"č\"")], ["If-None-Match: \"č\""]),
         ] as [(Fields, [String])] {
             let entry = stored([("Cache-Control", "max-age=1")] + fields)
             XCTAssertEqual(decision(entry, after: 9).adding?.lines, expected)

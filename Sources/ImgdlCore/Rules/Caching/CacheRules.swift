@@ -94,7 +94,9 @@ package enum CacheRules {
     /// Section 4.3.1: both, where both are known.
     private static func validators(_ freshness: Freshness) -> [HeaderField] {
         var fields: [HeaderField] = []
-        if let etag = freshness.etag { fields.append(HeaderField("If-None-Match", etag)) }
+        if let etag = freshness.etag, EntityTag.isSentAsItCame(etag) {
+            fields.append(HeaderField("If-None-Match", etag))
+        }
         if let lastModified = freshness.lastModified, freshness.modified != nil {
             fields.append(HeaderField("If-Modified-Since", lastModified))
         }

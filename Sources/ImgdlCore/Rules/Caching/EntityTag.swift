@@ -18,6 +18,12 @@ struct EntityTag: Equatable {
         _opaque = ExactText(wrappedValue: String(Substring(bytes)))
     }
 
+    /// Whether the very bytes that came are sent back. Those that are not UTF-8 were read as ISO 8859-1, and would come back as
+    /// other ones, which may be another version's tag.
+    static func isSentAsItCame(_ text: String) -> Bool {
+        !text.unicodeScalars.contains { (0x80...0xFF).contains($0.value) }
+    }
+
     /// Both strong and the same (section 8.8.3.2).
     func isStronglyEqual(to other: EntityTag) -> Bool { !isWeak && !other.isWeak && isWeaklyEqual(to: other) }
 
