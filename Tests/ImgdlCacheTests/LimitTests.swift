@@ -149,6 +149,30 @@ final class LimitTests: StoreTestCase {
         cache.close()
     }
 
+    /// What the index before knew lies there until it is looked for: nothing is given room before that.
+    func testBodiesOfAnIndexThatIsReplacedHaveNoRoomBesideNewOnes() throws {
+        configuration.maximumBytes = 1_000_000
+        let before = try open()
+        for number in 0..<80 { before.put("old\(number)", bytes(10_000)) }
+        try before.flush()
+        before.close()
+        XCTAssertGreaterThan(bodyBytes(path), 800_000)
+        write(bytes(20_000), to: path + "/index-1.sqlite")
+        unlink(path + "/index-1.sqlite-wal")
+        let body = slices(bytes(900_000))
+        let cache = try open()
+        // Before there is time to look.
+        let writer = try XCTUnwrap(cache.write("new", response()))
+        writer.append(body)
+        try cache.disk?.onWriter { _ in }
+        XCTAssertLessThanOrEqual(bodyBytes(path), 1_000_000)
+        writer.finish(response())
+        try cache.flush()
+        XCTAssertEqual(try cache.statistics().stored, 1)
+        XCTAssertLessThanOrEqual(bodyBytes(path), 1_000_000)
+        cache.close()
+    }
+
     /// Bodies that all have begun have room for a part of them, and none evicts another that is being written.
     func testBodiesThatDoNotFitTogetherAreCountedAndLeaveNothing() throws {
         configuration.maximumBytes = 1_000_000

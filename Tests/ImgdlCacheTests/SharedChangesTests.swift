@@ -394,6 +394,34 @@ final class SharedChangesTests: StoreTestCase {
         other.close()
     }
 
+    /// Rows that are being read may be of before: with the mark of now, memory would keep what is gone.
+    func testWhatIsToldWhileRowsAreReadIsNotForMemory() throws {
+        let (one, other) = try openBoth()
+        let (disk, told) = (try XCTUnwrap(one.disk), try XCTUnwrap(other.disk?.changes))
+        let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
+        // Ahead of the one that is there.
+        try database.execute(
+            """
+            INSERT INTO entries
+            SELECT -1, key_hash, key, kind, length, cost, row_cost, 1, stored, used, response FROM entries WHERE key = 'k'
+            """)
+        let index = try Index.openForReading(path + "/index-1.sqlite")
+        for tells in [false, true] {
+            var damaged = 0
+            let found = try Candidates.find("k", in: disk, usedSince: nil) { _ in
+                damaged += 1
+                if tells { told.tell(key: "k") }
+            } index: { _ in
+                index
+            }
+            XCTAssertEqual(damaged, 1, "the forged row is read first")
+            let mark = try XCTUnwrap(found.candidates.list.first).entry.mark
+            XCTAssertEqual(disk.changes.isCurrent(mark), !tells)
+        }
+        one.close()
+        other.close()
+    }
+
     /// Each key has counters of its own, as good as.
     func testRemovalsOfOthersAreNotTakenForItsOwn() throws {
         let (one, other) = try openBoth()
