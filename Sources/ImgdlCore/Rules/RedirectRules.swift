@@ -74,14 +74,14 @@ package enum RedirectRules {
         var next = first
         next.url = redirect.url
         next.method = redirect.method
-        next.fields = first.fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
+        next.fields = first.fields.filter { field in !dropped.contains { HeaderRules.isSameName(field.name, $0) } }
         next.body = redirect.sendsBody ? first.body : nil
         next.credential = redirect.url.credential ?? (redirect.leavesOrigin ? nil : first.credential)
         if redirect.leavesOrigin { next.forgetClient() }
         return next
     }
 
-    private static let secretFields = ["authorization", "cookie", "host", "proxy-authorization"]
+    private static let secretFields = ContextFields.credentials + ["host"]
     private static let bodyFields = [
         "content-type", "content-encoding", "content-language", "content-location",
     ]

@@ -189,6 +189,7 @@ final class RedirectRequestTests: XCTestCase {
     private let fields = [
         HeaderField("Accept", "image/*"), HeaderField("authorization", "Basic secret"), HeaderField("Cookie", "c"),
         HeaderField("HOST", "h"), HeaderField("Proxy-Authorization", "p"), HeaderField("Content-Type", "text/plain"),
+        HeaderField("Proxy_Authorization", "p"),
     ]
 
     private func next(_ redirect: Redirect, user: String? = nil, tls: TLSOptions = TLSOptions()) -> TransportRequest {

@@ -91,7 +91,7 @@ enum ContextFields {
         "sentry-trace", "uber-trace-id",
     ]
 
-    static func areCredentials(_ name: String) -> Bool {
-        name == "authorization" || name == "cookie" || name == "proxy-authorization"
-    }
+    static let credentials = ["authorization", "cookie", "proxy-authorization"]
+
+    static func areCredentials(_ name: String) -> Bool { credentials.contains(name) }
 }
