@@ -14,11 +14,16 @@ package struct CodingBudget {
     /// Nanoseconds of CPU time, likewise.
     package static let freeTime: Int64 = 2_000_000_000
     package static let timePerByte: Int64 = 100
+    /// Bytes that pay for time though nothing comes out of them: more mean nothing, such as members that are empty.
+    package static let barrenBytes: Int64 = 256 << 10
     /// Bytes of memory that all codings of a body may hold: br and zstd with their largest windows on top of each other, or two
     /// of zstd.
     package static let heldBytes: Int64 = 25 << 20
 
     private var received: Int64 = 0
+    /// Those that pay for time, and those that have come since something came out.
+    private var paying: Int64 = 0
+    private var barren: Int64 = 0
     private var produced: Int64 = 0
     private var handedOn: Int64 = 0
     private var spent: Int64 = 0
@@ -26,10 +31,17 @@ package struct CodingBudget {
     package init() {}
 
     /// So many bytes have come from the network.
-    package mutating func receive(_ count: Int) { received = Self.sum(received, Int64(count)) }
+    package mutating func receive(_ count: Int) {
+        received = Self.sum(received, Int64(count))
+        paying = Self.sum(paying, min(Int64(count), max(0, Self.barrenBytes - barren)))
+        barren = Self.sum(barren, Int64(count))
+    }
 
     /// So many have come out of the last coding.
-    package mutating func produce(_ count: Int) { produced = Self.sum(produced, Int64(count)) }
+    package mutating func produce(_ count: Int) {
+        produced = Self.sum(produced, Int64(count))
+        if count > 0 { barren = 0 }
+    }
 
     /// So many have come out of another.
     package mutating func handOn(_ count: Int) { handedOn = Self.sum(handedOn, Int64(count)) }
@@ -47,26 +59,27 @@ package struct CodingBudget {
 
     /// Why no more may be done; nil while it may.
     package var failure: Failure? {
-        if handedOn > allowed(Self.freeInnerBytes, Self.innerBytesPerByte) {
+        if handedOn > Self.allowed(Self.freeInnerBytes, received, produced, Self.innerBytesPerByte) {
             return Failure(
                 .contentEncoding,
                 "the body's codings on top of each other hand on \(handedOn) bytes, while \(bytes): the limit is "
                     + "\(Self.freeInnerBytes), and \(Self.innerBytesPerByte) for each of these")
         }
-        if spent > allowed(Self.freeTime, Self.timePerByte) {
+        if spent > Self.allowed(Self.freeTime, paying, produced, Self.timePerByte) {
             return Failure(
                 .contentEncoding,
                 "to undo the body's coding has taken \(spent / 1_000_000) ms of CPU time, while \(bytes): the limit is "
-                    + "\(Self.freeTime / 1_000_000) ms, and \(Self.timePerByte) ns for each of these")
+                    + "\(Self.freeTime / 1_000_000) ms, and \(Self.timePerByte) ns for each of these, but for no more than "
+                    + "\(Self.barrenBytes) of which nothing comes out")
         }
         return nil
     }
 
     private var bytes: String { "\(received) bytes have come and \(produced) have come out" }
 
-    private func allowed(_ base: Int64, _ perByte: Int64) -> Int64 {
-        let (product, overflow) = Self.sum(received, produced).multipliedReportingOverflow(by: perByte)
-        return overflow ? .max : Self.sum(base, product)
+    private static func allowed(_ base: Int64, _ came: Int64, _ cameOut: Int64, _ perByte: Int64) -> Int64 {
+        let (product, overflow) = sum(came, cameOut).multipliedReportingOverflow(by: perByte)
+        return overflow ? .max : sum(base, product)
     }
 
     private static func sum(_ one: Int64, _ other: Int64) -> Int64 {

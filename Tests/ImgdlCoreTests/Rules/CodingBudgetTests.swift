@@ -38,9 +38,30 @@ final class CodingBudgetTests: XCTestCase {
         XCTAssertEqual(
             budget.failure?.message,
             "to undo the body's coding has taken 2001 ms of CPU time, while 10000 bytes have come and 0 have come out: "
-                + "the limit is 2000 ms, and 100 ns for each of these")
+                + "the limit is 2000 ms, and 100 ns for each of these, but for no more than 262144 of which nothing comes out"
+        )
         budget.spend(-1_000_000_000)
         XCTAssertNotNil(budget.failure, "a clock that goes back gives nothing back")
+    }
+
+    /// Empty members of gzip, 20 bytes each, take 80 ns a byte for as long as they come.
+    func testBytesOfWhichNothingComesOutPayForNoMore() {
+        var budget = CodingBudget()
+        for _ in 0..<100 { budget.receive(10_000) }
+        budget.spend(2_000_000_000 + 26_214_400)
+        XCTAssertNil(budget.failure)
+        budget.spend(1)
+        XCTAssertEqual(budget.failure?.code, .contentEncoding)
+        budget.produce(0)
+        budget.receive(10_000)
+        XCTAssertNotNil(budget.failure)
+        // Whatever comes out, what comes next pays again.
+        budget.produce(1)
+        budget.receive(10_000)
+        budget.spend(1_000_000 + 99)
+        XCTAssertNil(budget.failure)
+        budget.spend(1)
+        XCTAssertNotNil(budget.failure)
     }
 
     /// The worst that honest senders do: each byte flushed by itself in gzip, and that in gzip again; each byte a member of its
