@@ -97,6 +97,27 @@ class PageTests(unittest.TestCase):
             with self.subTest(name):
                 self.assertRegex(page, rf"\| {shown}[^|]*\| `{option}` \|")
 
+    def test_limits_without_an_option_are_those_of_the_library(self) -> None:
+        """Numbers that the header or the security page says, and that stand in the sources alone."""
+        def constant(path: str, name: str) -> int:
+            source = (ROOT / "Sources" / path).read_text("utf-8")
+            (value,) = re.findall(rf"static let {name}(?:: Int64)? = ([0-9_]+(?: << \d+)?)$", source, re.M)
+            number, _, shift = value.replace("_", "").partition(" << ")
+            return int(number) << int(shift or 0)
+
+        profile = "ImgdlCodecs/ProfileTags.swift"
+        grid, curves = constant(profile, "mostGridNumbers"), constant(profile, "mostCurveNumbers")
+        curve, length = constant(profile, "mostTagBytes"), constant("ImgdlCore/Rules/RequestLength.swift", "most")
+        page = " ".join((ROOT / "docs/security.md").read_text("utf-8").split())
+        header = re.sub(r"\s+\*?\s*", " ", TEXT)
+        for sentence in (
+            f"a grid of more than {grid:,} numbers", f"curves beside it of more than {curves:,} together",
+            f"a curve of more than {curve >> 10} KiB",
+        ):
+            self.assertIn(sentence, page)
+            self.assertIn(sentence, header)
+        self.assertIn(f"| {length:,} bytes together |", page)
+
     def test_pages_name_only_what_there_is(self) -> None:
         """Names of functions, constants and options in the pages, but those with dots in them (IMGDL_ERROR_…)."""
         known = set(HEADER.names())
