@@ -79,10 +79,9 @@ def decode_into():
         if picture.view[:1] != memory[:1]:
             violation("the picture is not in the memory that was lent")
     finally:
-        held = picture is not None
         del picture
-        # The exception that passes may be an interrupt's, whose traceback holds everything.
-        if held or _is_free_to_look():
+        # The exception that passes may be an interrupt's, whose traceback holds everything, a view of the picture among it.
+        if _is_free_to_look():
             memory.append(0)
             if isinstance(content, bytearray):
                 content.append(0)
@@ -90,7 +89,8 @@ def decode_into():
 
 def _is_free_to_look():
     import sys
-    return isinstance(sys.exc_info()[1], imgdl.Error)
+    problem = sys.exc_info()[1]
+    return problem is None or isinstance(problem, imgdl.Error)
 
 
 @move(2, _INSIDE)
