@@ -71,17 +71,28 @@ final class JPEGDecoder: FormatDecoder {
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         if let failure { throw failure }
         fed += bytes.count
-        guard stage != .complete else { return }
-        let allowed = walker.walk(bytes, maximumScans: options.maximumScans)
-        let bytes = fill.shortened(UnsafeRawBufferPointer(rebasing: bytes[..<allowed]))
-        fed -= allowed - bytes.count
+        var rest = bytes
+        while stage != .complete, !rest.isEmpty {
+            // Fill bytes and a stuffed zero are one 0xFF of data. libjpeg's faster way takes them for a marker, and leaves
+            // coefficients behind that it made up.
+            let (allowed, filling) = walker.walk(rest, maximumScans: options.maximumScans)
+            fed -= filling
+            try take(UnsafeRawBufferPointer(rebasing: rest[..<allowed]))
+            guard walker.scanCount <= options.maximumScans else {
+                if stage == .collecting { endCollecting() }
+                try pending.offerKept(use)
+                throw Failure(.scanLimit, "the JPEG has more than \(options.maximumScans) scans")
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest[(allowed + filling)...])
+        }
+    }
+
+    private func take(_ walked: UnsafeRawBufferPointer) throws(Failure) {
+        let bytes = fill.shortened(walked)
+        fed -= walked.count - bytes.count
+        guard !bytes.isEmpty else { return }
         pending.batch = stage == .header ? 0 : Self.batch
         if stage == .collecting { try pending.keep(bytes) } else { try pending.offer(bytes, use) }
-        guard walker.scanCount <= options.maximumScans else {
-            if stage == .collecting { endCollecting() }
-            try pending.offerKept(use)
-            throw Failure(.scanLimit, "the JPEG has more than \(options.maximumScans) scans")
-        }
     }
 
     private func endCollecting() {

@@ -31,11 +31,12 @@ struct JPEGScanWalker {
     /// The end marker was there: what follows is not the picture's.
     private(set) var isAtEnd = false
 
-    /// How many of the bytes belong to so many scans, and to the marker of the next; all of them while there is none.
-    mutating func walk(_ bytes: UnsafeRawBufferPointer, maximumScans: Int) -> Int {
+    /// How many of the bytes belong to so many scans, and to the marker of the next, or come ahead of fill bytes within a scan;
+    /// all of them while there is none; and how many of those fill bytes follow.
+    mutating func walk(_ bytes: UnsafeRawBufferPointer, maximumScans: Int) -> (count: Int, fill: Int) {
         let first = offset
-        defer { offset = first + bytes.count }
         var position = 0
+        defer { offset = first + position }
         while position < bytes.count, !isAtEnd {
             switch state {
             case .betweenSegments:
@@ -46,10 +47,14 @@ struct JPEGScanWalker {
                 position = Self.next(0xFF, bytes, position)
                 begin(first + position, inScan: true, isThere: position < bytes.count)
                 position += 1
+            case .marker(inScan: true) where bytes[position] == 0xFF:
+                let count = position
+                position = bytes[position...].firstIndex { $0 != 0xFF } ?? bytes.count
+                return (count, position - count)
             case .marker(let inScan):
                 read(marker: bytes[position], inScan: inScan)
                 position += 1
-                if scanCount > maximumScans { return position }
+                if scanCount > maximumScans { return (position, 0) }
             case .length(let marker, nil):
                 state = .length(marker, high: bytes[position])
                 position += 1
@@ -67,7 +72,8 @@ struct JPEGScanWalker {
                     : isScanHeader ? .scan : .betweenSegments
             }
         }
-        return bytes.count
+        position = bytes.count
+        return (position, 0)
     }
 
     private mutating func begin(_ start: Int, inScan: Bool, isThere: Bool) {

@@ -81,6 +81,25 @@ final class PieceFindsTests: XCTestCase {
         }
     }
 
+    /// libjpeg's faster way, for which some kilobytes have to be there, takes fill bytes ahead of a stuffed zero for a marker.
+    func testFillBytesWithinAScan() throws {
+        for var picture in Picture.everyCoding where picture.name.hasSuffix("jpg") {
+            (picture.spec.width, picture.spec.height, picture.spec.quality) = (150, 100, 98)
+            let bytes = picture.encoded()
+            let stuffed = bytes.indices.dropLast().filter { $0 > 900 && bytes[$0] == 0xFF && bytes[$0 + 1] == 0 }
+            XCTAssertGreaterThan(stuffed.count, 5, picture.name)
+            let plain = try decode(bytes).pixels
+            for count in [1, 20] {
+                var filled = bytes
+                for at in stuffed.reversed() {
+                    filled.insert(contentsOf: [UInt8](repeating: 0xFF, count: count), at: at)
+                }
+                let result = check(filled, "\(picture.name), \(count) fill bytes")
+                XCTAssert(result.verdict.pixels == plain, picture.name)
+            }
+        }
+    }
+
     /// libwebp does not count the rows of the call in which it sees that a lossless picture is broken.
     func testLosslessRowsAheadOfTheDamage() throws {
         for kind in [PICTURE_WEBP_LOSSLESS, PICTURE_WEBP_LOSSLESS_ALPHA] {

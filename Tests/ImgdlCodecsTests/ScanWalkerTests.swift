@@ -52,13 +52,23 @@ final class ScanWalkerTests: XCTestCase {
         return end == 0 || (0xD0...0xD7).contains(end)
     }
 
+    private func steps(of walker: inout JPEGScanWalker, over piece: UnsafeRawBufferPointer) -> [[Int]] {
+        var steps: [[Int]] = []
+        var rest = piece
+        while !rest.isEmpty {
+            let (count, fill) = walker.walk(rest, maximumScans: .max)
+            steps.append([count, fill])
+            rest = UnsafeRawBufferPointer(rebasing: rest[(count + fill)...])
+        }
+        return steps
+    }
+
     private func walked(_ bytes: [UInt8], pieces: Int) -> Scans {
         var walker = JPEGScanWalker()
         var scans = Scans()
         for start in stride(from: 0, to: bytes.count, by: pieces) {
             let (begun, ended) = (walker.scanCount, walker.wholeScanCount)
-            let piece = Array(bytes[start..<min(bytes.count, start + pieces)])
-            XCTAssertEqual(piece.withUnsafeBytes { walker.walk($0, maximumScans: .max) }, piece.count)
+            _ = Array(bytes[start..<min(bytes.count, start + pieces)]).withUnsafeBytes { steps(of: &walker, over: $0) }
             if walker.scanCount > begun { scans.starts.append(walker.scanStart) }
             if walker.wholeScanCount > ended { scans.ends.append(walker.scanEnd) }
         }
@@ -107,6 +117,17 @@ final class ScanWalkerTests: XCTestCase {
         let bytes = Picture("a", PICTURE_JPEG_PROGRESSIVE).encoded()
         let starts = reference(bytes).starts
         var walker = JPEGScanWalker()
-        XCTAssertEqual(bytes.withUnsafeBytes { walker.walk($0, maximumScans: 3) }, starts[3] + 2)
+        let walked = bytes.withUnsafeBytes { walker.walk($0, maximumScans: 3) }
+        XCTAssertEqual(walked.count, starts[3] + 2)
+        XCTAssertEqual(walked.fill, 0)
+    }
+
+    func testNamesTheFillBytesOfAScan() {
+        let scan: [UInt8] = [0xFF, 0xDA, 0, 2, 1, 0xFF]
+        let bytes = [0xFF, 0xD8, 0xFF, 0xFF, 0xFF] + scan + [0xFF, 0xFF, 0, 0xFF]
+        var walker = JPEGScanWalker()
+        // Those ahead of the scan are the marker's; a run that a piece ends in goes on in the next.
+        XCTAssertEqual(bytes[..<12].withUnsafeBytes { steps(of: &walker, over: $0) }, [[11, 1]])
+        XCTAssertEqual(bytes[12...].withUnsafeBytes { steps(of: &walker, over: $0) }, [[0, 1], [2, 0]])
     }
 }

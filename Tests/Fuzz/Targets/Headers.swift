@@ -31,10 +31,17 @@ func fuzzJPEG(_ bytes: UnsafeRawBufferPointer) throws {
     func text(_ walker: JPEGScanWalker) -> String {
         "\(walker.scanCount) \(walker.wholeScanCount) \(walker.scanStart) \(walker.scanEnd) \(walker.isAtEnd)"
     }
+    func walk(_ walker: inout JPEGScanWalker, over piece: UnsafeRawBufferPointer) {
+        var passed = 0
+        while passed < piece.count {
+            let (count, fill) = walker.walk(UnsafeRawBufferPointer(rebasing: piece[passed...]), maximumScans: .max)
+            passed += count + fill
+        }
+    }
     var whole = JPEGScanWalker()
-    _ = whole.walk(bytes, maximumScans: .max)
+    walk(&whole, over: bytes)
     var walker = JPEGScanWalker()
-    bytes.forEachPiece(seed: bytes.seed) { _ = walker.walk($0, maximumScans: .max) }
+    bytes.forEachPiece(seed: bytes.seed) { walk(&walker, over: $0) }
     try require(text(walker) == text(whole), "in pieces \(text(walker)), as a whole \(text(whole))")
     try require(whole.wholeScanCount <= whole.scanCount, "more scans end than begin")
     try require(max(whole.scanStart, whole.scanEnd) <= bytes.count, "a scan behind the end")
