@@ -127,7 +127,7 @@ final class WebPAnimation {
         try body.append(data)
         try readFeatures()
         guard isDecoded, let still else { return }
-        try still.offer(body.bytes, from: 0, isWhole: received >= length, length: length)
+        try still.offer(body.bytes, from: 0, isWhole: false)
         if frameCount == 1 { try placeFirst() }
     }
 
@@ -136,8 +136,14 @@ final class WebPAnimation {
         try look()
     }
 
-    /// At all that is there: what is wrong with it is told also when nothing follows.
-    func look() throws(Failure) {
+    /// What has come of a frame that nothing follows: what is wrong with it is told.
+    func judge() throws(Failure) {
+        try look()
+        try still?.update(body.bytes)
+    }
+
+    /// At all that is there.
+    private func look() throws(Failure) {
         guard features == nil, !body.isEmpty, let frame else { return }
         enough = body.count + body.count / 16 + 1
         looks += 1
@@ -156,7 +162,7 @@ final class WebPAnimation {
             try checkMemory(
                 frame, libwebp: WebPStill.bytesPerPixel(isLossless: isLossless, hasAlpha: found.has_alpha != 0))
             still = try WebPStill(
-                found, isLossless: isLossless, width: Int(found.width), height: Int(found.height),
+                found, isLossless: isLossless, length: length, width: Int(found.width), height: Int(found.height),
                 options.pixelFormat.straight, nil, clock)
         } else {
             body.removeAll()

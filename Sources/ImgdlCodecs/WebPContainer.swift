@@ -50,6 +50,11 @@ struct WebPContainer {
     init(_ options: DecodeOptions) { metadata = MetadataMeter(options) }
 
     var isWhole: Bool { length.map { received >= $0 } ?? false }
+    /// Nothing more comes for libwebp.
+    var hasWholeBody: Bool {
+        if case .kept = state { return isWhole }
+        return isWhole || bitstreamStart != nil
+    }
 
     /// The next bytes. What lies behind the file's own end is ignored.
     mutating func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {

@@ -53,7 +53,7 @@ final class WebPDecoder: FormatDecoder {
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         if let animation { return try feed(container.count(bytes), to: animation) }
         if let still, still.isComplete, layout != nil {
-            _ = container.count(bytes)
+            try container.feed(bytes)
             return body.release()
         }
         // What came before a chunk that is refused is looked at first, as it would be in pieces.
@@ -72,8 +72,9 @@ final class WebPDecoder: FormatDecoder {
 
     /// There is nothing behind its length to be missing.
     func finish(_: BodyEnd) throws(Failure) -> DecodedImage {
-        try animation?.look()
+        try animation?.judge()
         guard let features, container.isWhole else {
+            try still?.update(body.bytes)
             throw Failure(.truncated, "the WebP ends after \(container.received) of \(container.length ?? 12) bytes")
         }
         if let animation {
@@ -243,7 +244,8 @@ final class WebPDecoder: FormatDecoder {
         let layout = layout ?? layout(features, .upright)
         let scales = libwebpScales(features, layout)
         let opened = try WebPStill(
-            features, isLossless: container.isLossless, width: scales ? layout.storedWidth : Int(features.width),
+            features, isLossless: container.isLossless, length: container.length ?? 0,
+            width: scales ? layout.storedWidth : Int(features.width),
             height: scales ? layout.storedHeight : Int(features.height), stillFormat, allocator, clock)
         still = opened
         return opened
@@ -255,8 +257,7 @@ final class WebPDecoder: FormatDecoder {
         let (upright, lying) = (layout(features, .upright), layout(features, .transposed))
         guard layout != nil || !lying.isScaled(width: upright.storedWidth, height: upright.storedHeight) else { return }
         try prepare()
-        try openedStill(features).offer(
-            body.bytes, from: start, isWhole: container.isWhole, length: container.length ?? 0)
+        try openedStill(features).offer(body.bytes, from: start, isWhole: container.hasWholeBody)
         try placeRows()
     }
 

@@ -18,7 +18,8 @@ final class WebPIncrementalDecoder {
     private let decoder: OpaquePointer
     /// libwebp looks at it until the end.
     private let configuration: UnsafeMutablePointer<WebPDecoderConfig>
-    private var hasBegun = false
+    /// Bytes of the beginning that were given.
+    private var begun = 0
 
     init(_ features: WebPBitstreamFeatures, _ output: Output) throws(Failure) {
         let configuration = UnsafeMutablePointer<WebPDecoderConfig>.allocate(capacity: 1)
@@ -56,11 +57,10 @@ final class WebPIncrementalDecoder {
     /// `body` begins with the file's first byte, each time; it may have moved.
     func update(_ body: UnsafeRawBufferPointer) -> VP8StatusCode {
         let start = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        if !hasBegun {
-            hasBegun = true
-            let count = min(body.count, Self.beginning)
-            let status = Thread.working { WebPIUpdate(decoder, start, count) }
-            if count == body.count || status != VP8_STATUS_SUSPENDED { return status }
+        if begun < Self.beginning {
+            begun = min(body.count, Self.beginning)
+            let status = Thread.working { WebPIUpdate(decoder, start, begun) }
+            if begun == body.count || status != VP8_STATUS_SUSPENDED { return status }
         }
         return WebPIUpdate(decoder, start, body.count)
     }

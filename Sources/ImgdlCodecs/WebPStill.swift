@@ -15,13 +15,15 @@ final class WebPStill {
     private let features: WebPBitstreamFeatures
     private let clock: DecodeClock
     private let isLossless: Bool
+    /// Bytes of the body, as far as the file says it.
+    private let length: Int
     private var offered = 0
     /// libwebp has failed, and may have written rows that it did not count.
     private var hasUncountedRows = false
 
     init(
-        _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat,
-        _ allocator: CanvasAllocator?, _ clock: DecodeClock
+        _ features: WebPBitstreamFeatures, isLossless: Bool, length: Int, width: Int, height: Int,
+        _ format: PixelFormat, _ allocator: CanvasAllocator?, _ clock: DecodeClock
     ) throws(Failure) {
         let pixels = try PixelBuffer(
             width: width, height: height, format: format, allocator: allocator, isCleared: false, clock)
@@ -33,6 +35,7 @@ final class WebPStill {
         self.clock = clock
         self.pixels = pixels
         self.isLossless = isLossless
+        self.length = length
         self.features = features
     }
 
@@ -40,16 +43,21 @@ final class WebPStill {
     /// which may be such a picture of its own.
     static func bytesPerPixel(isLossless: Bool, hasAlpha: Bool) -> Int { isLossless ? 4 : hasAlpha ? 5 : 0 }
 
+    /// libwebp reads eight bytes at once where there are as many, and of a damaged lossy picture that makes other pixels: it is
+    /// given so many more at a time, and what is left at the end, however they come.
+    private var step: Int { min(4096, max(1, length / 16)) }
+
     /// Lossy pictures go on where they stopped. Lossless ones begin again some rows before, or at the very start while
     /// their code tables are incomplete, so their bytes are saved up: the work stays linear in the length of the body.
-    func offer(_ body: UnsafeRawBufferPointer, from start: Int, isWhole: Bool, length: Int) throws(Failure) {
+    func offer(_ body: UnsafeRawBufferPointer, from start: Int, isWhole: Bool) throws(Failure) {
         if isLossless, !isWhole {
             let batch = Self.batch(
                 rows: rows, offered: offered, of: max(0, length - start), height: Int(features.height), least: 64 * 1024
             )
             guard body.count - offered >= batch else { return }
         }
-        try update(body)
+        let count = isLossless || isWhole ? body.count : body.count / step * step
+        try update(UnsafeRawBufferPointer(rebasing: body[..<count]))
     }
 
     /// Bytes that are worth a call for a lossless picture, of which `offered` of `length` were given and made `rows`.
@@ -60,18 +68,19 @@ final class WebPStill {
 
     /// `body` begins with the file's first byte, each time; it may have moved.
     func update(_ body: UnsafeRawBufferPointer) throws(Failure) {
-        guard !isComplete, body.count > offered else { return }
-        // There is none within the call.
-        try clock.check(after: .max)
-        offered = body.count
-        updates += 1
-        let status = decoder.update(body)
-        if let rows = decoder.rows { try reached(rows) }
-        if status == VP8_STATUS_SUSPENDED { return }
-        hasUncountedRows = status != VP8_STATUS_OK
-        try Self.check(status)
-        try reached(pixels.height)
-        isComplete = true
+        while !isComplete, body.count > offered {
+            // There is none within the call.
+            try clock.check(after: .max)
+            offered = isLossless ? body.count : min(body.count, offered + step)
+            updates += 1
+            let status = decoder.update(UnsafeRawBufferPointer(rebasing: body[..<offered]))
+            if let rows = decoder.rows { try reached(rows) }
+            if status == VP8_STATUS_SUSPENDED { continue }
+            hasUncountedRows = status != VP8_STATUS_OK
+            try Self.check(status)
+            try reached(pixels.height)
+            isComplete = true
+        }
     }
 
     /// The rows that can be had of `body`, whether it is cut off or broken, and however it came.

@@ -100,6 +100,74 @@ final class PieceFindsTests: XCTestCase {
         }
     }
 
+    /// A VP8 partition that begins with 0xFF is none that an encoder writes: what libwebp makes of it depends on how many bytes
+    /// it reads at once.
+    func testLossyDataThatNoEncoderWrites() throws {
+        for picture in try Picture.codings("lossy.webp", "lossy-alpha.webp") {
+            var still = WebPFile(picture.encoded())
+            let index = try XCTUnwrap(still.chunks.firstIndex { $0.name == "VP8 " })
+            let head = still.chunks[index].data.prefix(3).map(Int.init)
+            // Ten bytes of the frame's header, and the first partition.
+            still.chunks[index].data[10 + (head[0] | head[1] << 8 | head[2] << 16) >> 5] = 0xFF
+            let bytes = still.bytes()
+            XCTAssertNil(check(bytes, picture.name).verdict.failure)
+            for back in [1, 2, 700] {
+                let result = check(Array(bytes.dropLast(back)), "\(picture.name) without \(back) bytes")
+                XCTAssertEqual(result.verdict.failure?.code, .truncated)
+            }
+            let (width, height) = (Int(picture.spec.width), Int(picture.spec.height))
+            for cut in [0, 1, 700] {
+                let frame = still.chunks.filter { $0.name != "VP8X" }.flatMap(\.bytes).dropLast(cut)
+                var file = WebPFile()
+                file.add("VP8X", WebPFile.extended(0x12, width: width, height: height))
+                file.add("ANIM", [0, 0, 0, 0, 0, 0])
+                file.add("ANMF", WebPFile.frame(width: width, height: height, Array(frame)))
+                check(file.bytes(), "an animation of \(picture.name), \(cut) bytes less", allFrames: true)
+            }
+        }
+    }
+
+    /// libwebp is given so many bytes of a lossless picture at a time: what is wrong with the last of them is told of a file that
+    /// is cut off behind them, too.
+    func testDamageInTheLastBytesOfACutFile() throws {
+        for kind in [PICTURE_WEBP_LOSSLESS, PICTURE_WEBP_LOSSLESS_ALPHA] {
+            let picture = Picture("a", kind, width: 400, height: 600)
+            let data = WebPFile(picture.encoded())["VP8L"]
+            for isAnimated in [false, true] {
+                var file = WebPFile()
+                file.add("VP8L", Array(data.dropLast(40_000)))
+                file.add("XMP ", [UInt8](repeating: 32, count: 100))
+                if isAnimated {
+                    let frame = file.chunks.flatMap(\.bytes)
+                    file = WebPFile()
+                    file.add("VP8X", WebPFile.extended(0x12, width: 400, height: 600))
+                    file.add("ANIM", [0, 0, 0, 0, 0, 0])
+                    file.add("ANMF", WebPFile.frame(width: 400, height: 600, frame))
+                }
+                let bytes = Array(file.bytes().dropLast(90))
+                for pieces in [7000, 70_001] {
+                    let result = checkPieces(bytes, "\(kind)", DecodeOptions(), [(pieces, false), (pieces, true)]).whole
+                    XCTAssertEqual(result.verdict.failure?.code, .badImageData)
+                    XCTAssertGreaterThan(result.ready?.height ?? 0, 100)
+                }
+            }
+        }
+    }
+
+    /// Chunks behind the picture are judged, whether it was whole before they came or not.
+    func testMetadataBehindThePicture() throws {
+        for picture in try Picture.codings("lossy.webp", "lossless.webp") {
+            let (width, height) = (Int(picture.spec.width), Int(picture.spec.height))
+            var file = WebPFile()
+            file.add("VP8X", WebPFile.extended(0, width: width, height: height))
+            file.chunks += WebPFile(picture.encoded()).chunks.filter { $0.name.hasPrefix("VP8") && $0.name != "VP8X" }
+            file.add("EXIF", [UInt8](repeating: 0, count: 2000))
+            var options = DecodeOptions()
+            options.maximumMetadataBytes = 1000
+            checkPieces(file.bytes(), picture.name, options, [(1, false), (1, true), (251, true)])
+        }
+    }
+
     /// libwebp does not count the rows of the call in which it sees that a lossless picture is broken.
     func testLosslessRowsAheadOfTheDamage() throws {
         for kind in [PICTURE_WEBP_LOSSLESS, PICTURE_WEBP_LOSSLESS_ALPHA] {

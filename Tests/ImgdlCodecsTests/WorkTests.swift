@@ -15,12 +15,12 @@ final class WorkTests: XCTestCase {
         var features = WebPBitstreamFeatures()
         XCTAssertEqual(WebPGetFeatures(bytes, bytes.count, &features), VP8_STATUS_OK)
         let still = try WebPStill(
-            features, isLossless: true, width: 1200, height: 1200, .rgba8, nil,
+            features, isLossless: true, length: bytes.count, width: 1200, height: 1200, .rgba8, nil,
             DecodeClock(DecodeOptions()))
         try bytes.withUnsafeBytes { body in
             for end in 30...bytes.count {
                 let soFar = UnsafeRawBufferPointer(rebasing: body[..<end])
-                try still.offer(soFar, from: 12, isWhole: end == bytes.count, length: bytes.count)
+                try still.offer(soFar, from: 12, isWhole: end == bytes.count)
             }
         }
         XCTAssert(still.isComplete)
