@@ -444,7 +444,8 @@ count = 0
 class Stop(BaseException): pass
 def stop(number, frame):
     global count
-    while frame is not None and frame.f_code.co_name != "__del__":
+    # One may be on its way when the timer is stopped.
+    while count < 100 and frame is not None and frame.f_code.co_name != "__del__":
         if frame.f_code is imgdl.decode.__code__:
             count += 1
             if count == 100:
