@@ -728,9 +728,8 @@ enum {
     IMGDL_REQUEST_FULL_URLS = 1u << 9,
     /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
      * began, ends with IMGDL_ERROR_NOT_MODIFIED. It waits for the validation of what is stale, also within
-     * stale-while-revalidate, but where the request itself takes what is stale (Cache-Control: max-stale or only-if-cached,
-     * IMGDL_CACHE_ONLY).
-     * Without effect where the cache is not used. */
+     * stale-while-revalidate, but where the request itself takes what is stale (Cache-Control: max-stale,
+     * IMGDL_CACHE_ONLY) or forbids to ask (only-if-cached). Without effect where the cache is not used. */
     IMGDL_REQUEST_IGNORE_CACHED = 1u << 10,
     /* Answer a challenge for Basic over http too, where everybody on the way can read the password. Without it such a 401 is
      * the answer; Digest is spoken over http all the same. */
@@ -1501,10 +1500,10 @@ typedef struct imgdl_transport_table {
 } imgdl_transport_table; /* end of 1.1 */
 
 /** Takes: scheme in letters, digits, +, - and . (RFC 3986 section 3.1); table NULL takes it out (the built-in one is back).
- *  Running transfers are not touched, and no request that comes later joins one. What a loader for http or https gives is
- *  not stored in a cache, nor does what is stored answer for it (IMGDL_CACHE_ONLY: NOT_CACHED). The destructor runs once when the table was taken out or the downloader has ended and
- *  no transfer uses it; not when an error is returned. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION,
- *  INVALID_HANDLE, FORKED, SHUT_DOWN. Since 1.1. */
+ *  Running transfers are not touched, and no request that comes later joins one of that scheme. What a loader for http or
+ *  https gives is not stored in a cache, nor does what is stored answer for it (IMGDL_CACHE_ONLY: NOT_CACHED). The
+ *  destructor runs once when the table was taken out or the downloader has ended and no transfer uses it; not when an error
+ *  is returned. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED, SHUT_DOWN. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transport_register(imgdl_downloader *downloader, const char *scheme,
                                                               const imgdl_transport_table *table);
 /** Reports the head, once, before the body: status 200, say, and headers (Content-Length, Content-Type …); copied.
@@ -1559,23 +1558,23 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            transform_body hook and a coder of the request's own), is not used again before the server was asked, by
  *            whatever request but one with IMGDL_CACHE_ONLY, which gets it as stale; what fails after that is fetched
  *            anew. A limit of the request's says nothing of the body.
- * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request has
- *            Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate, and no request
- *            that shares the transfer has IMGDL_REQUEST_IGNORE_CACHED; the server cannot be reached (no address, no
- *            connection, a lost one, the proxy, or connect_timeout_ms or idle_timeout_ms is over, before its answer has
- *            begun) and neither side has
- *            stale-if-error, for any time; either has stale-if-error, for that time, and the server cannot be reached or
- *            answers 500, 502, 503 or 504; IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come
- *            first, with the times between them; total_timeout_ms ends the request without a stale answer. Responses with
- *            must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what has no-cache is stale from the
- *            moment on that it was made or validated. Nothing stored, fresh or stale, answers a request with
- *            IMGDL_CACHE_RELOAD, or with no-store, If-Match or If-Unmodified-Since among its headers, with IMGDL_CACHE_ONLY
- *            neither. Nothing stale answers one with IMGDL_CACHE_REFRESH; nor, but for IMGDL_CACHE_ONLY, one with no-cache
- *            or min-fresh in its Cache-Control; one with max-age
- *            gets only what its max-stale allows, no older than that max-age. For a server that cannot be reached, or answers
- *            so, a GET of the whole alone gets it: no HEAD, Range or conditions of your own. max_stale_ms bounds all of them.
- *            An answer that comes and is not stored (no-store, 404, too large) makes what is stored stale for who has
- *            asked, from then on, and no stale-while-revalidate holds for it until its server was asked.
+ * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request
+ *            has Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate, and no
+ *            request that shares the transfer has IMGDL_REQUEST_IGNORE_CACHED (but with only-if-cached); the server cannot
+ *            be reached (no address, no connection, a lost one, the proxy, or connect_timeout_ms or idle_timeout_ms is
+ *            over, before its answer has begun) and neither side has stale-if-error, for any time; either has
+ *            stale-if-error, for that time, and the server cannot be reached or answers 500, 502, 503 or 504;
+ *            IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come first, with the times between
+ *            them; total_timeout_ms ends the request without a stale answer. Responses with must-revalidate or no-cache
+ *            answer so with IMGDL_CACHE_ONLY alone; there what has no-cache is stale from the moment on that it was made
+ *            or validated. Nothing stored, fresh or stale, answers a request with IMGDL_CACHE_RELOAD, or, even with
+ *            IMGDL_CACHE_ONLY, with Cache-Control: no-store, If-Match or If-Unmodified-Since. Nothing stale answers one
+ *            with IMGDL_CACHE_REFRESH; nor, but for IMGDL_CACHE_ONLY, one with no-cache or min-fresh in its Cache-Control;
+ *            one with max-age gets only what its max-stale allows, no older than that max-age. For a server that cannot be
+ *            reached, or answers so, a GET of the whole alone gets it: no HEAD, Range or conditions of your own.
+ *            max_stale_ms bounds all of them. An answer that comes and is not stored (no-store, 404, too large) makes what
+ *            is stored stale for who has asked, from then on, and no stale-while-revalidate holds for it until its server
+ *            was asked.
  * Background Nobody waits for validations after a stale answer (stale-while-revalidate): each has 30 s, and ends as soon as a
  *            request waits for the place that it takes. Each has the timeouts, max_body_bytes, accepted_statuses and
  *            accepted_types of the request that was answered, of several that shared a transfer those of the first: what that

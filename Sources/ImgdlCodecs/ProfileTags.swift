@@ -13,7 +13,9 @@ struct ProfileTags {
     static let mostGridNumbers = 300_000
     /// And in all curves on both sides of it: ten of 4,096 are made at most.
     static let mostCurveNumbers = 64 << 10
-    /// The most bytes of what is neither grid nor text: the longest curve that lcms2 takes has 32,767 numbers.
+    /// lcms2 refuses a longer curve.
+    static let mostCurvePoints = 32_767
+    /// The most bytes of what is neither grid nor text: the longest curve, with room to spare.
     static let mostTagBytes = 128 << 10
 
     private struct Tag {
@@ -89,9 +91,9 @@ struct ProfileTags {
             var start = tag.start + offset
             for _ in 0..<(offset > 0 ? count : 0) {
                 guard let type = number(start, 4), let length = number(start + 8, 4) else { break }
-                // Formulas are short. lcms2 refuses a longer curve.
+                // Formulas are short.
                 let isCurve = type == Self.code("curv")
-                guard isCurve ? length <= Self.mostTagBytes / 4 : type == Self.code("para") else { break }
+                guard isCurve ? length <= Self.mostCurvePoints : type == Self.code("para") else { break }
                 if isCurve { numbers += length }
                 start += 12 + (isCurve ? 2 * length : 4 * Self.formulaNumbers(number(start + 8, 2)))
                 start = (start + 3) & ~3

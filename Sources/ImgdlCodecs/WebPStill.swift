@@ -43,9 +43,10 @@ final class WebPStill {
     /// which may be such a picture of its own.
     static func bytesPerPixel(isLossless: Bool, hasAlpha: Bool) -> Int { isLossless ? 4 : hasAlpha ? 5 : 0 }
 
-    /// libwebp reads eight bytes at once where there are as many, and of a damaged lossy picture that makes other pixels: it is
-    /// given so many more at a time, and what is left at the end, however they come.
-    private var step: Int { min(4096, max(1, length / 16)) }
+    /// Bytes of a lossy picture that libwebp is given next, however they come, but for what is left at the end: it reads eight at
+    /// once where there are as many, and of a damaged picture that makes other pixels. Each time it goes over the chunks ahead
+    /// of the picture again: with a part more each time that is linear in the length of the body.
+    private var step: Int { max(min(4096, max(1, length / 16)), offered / 64) }
 
     /// Lossy pictures go on where they stopped. Lossless ones begin again some rows before, or at the very start while
     /// their code tables are incomplete, so their bytes are saved up: the work stays linear in the length of the body.
@@ -56,8 +57,7 @@ final class WebPStill {
             )
             guard body.count - offered >= batch else { return }
         }
-        let count = isLossless || isWhole ? body.count : body.count / step * step
-        try update(UnsafeRawBufferPointer(rebasing: body[..<count]))
+        try update(body, isEnd: isLossless || isWhole)
     }
 
     /// Bytes that are worth a call for a lossless picture, of which `offered` of `length` were given and made `rows`.
@@ -66,9 +66,9 @@ final class WebPStill {
         return max(least, rowsWorth, rows == 0 ? offered / 2 : 0)
     }
 
-    /// `body` begins with the file's first byte, each time; it may have moved.
-    func update(_ body: UnsafeRawBufferPointer) throws(Failure) {
-        while !isComplete, body.count > offered {
+    /// `body` begins with the file's first byte, each time; it may have moved. `isEnd`: nothing more is waited for.
+    func update(_ body: UnsafeRawBufferPointer, isEnd: Bool = true) throws(Failure) {
+        while !isComplete, body.count > offered, isEnd || body.count >= offered + step {
             // There is none within the call.
             try clock.check(after: .max)
             offered = isLossless ? body.count : min(body.count, offered + step)

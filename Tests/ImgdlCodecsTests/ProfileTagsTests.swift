@@ -157,7 +157,8 @@ final class ProfileTagsTests: XCTestCase {
     func testWhatIsFollowedIsMadeReadyInTime() throws {
         let inks = Profile(PICTURE_PROFILE_FINE).bytes
         XCTAssert(areBounded(inks))
-        XCTAssertGreaterThan(inks.count, 17 * 17 * 17 * 17 * 3 * 2, "the grid is smaller than it may be")
+        let (grid, each) = (17 * 17 * 17 * 17 * 3, ProfileTags.mostCurveNumbers / 7)
+        XCTAssertGreaterThan(inks.count, 2 * grid + 7 * 2 * each, "grid or curves are smaller than they may be")
         let picture = Picture("small", PICTURE_JPEG_CMYK, width: 8, height: 8).encoded()
         let curves = Profile(PICTURE_PROFILE_CURVES).bytes
         XCTAssert(areBounded(curves))

@@ -8,6 +8,30 @@ import XCTest
 
 /// B6: work is linear in the bytes, however small the pieces are. Counted, not timed.
 final class WorkTests: XCTestCase {
+    /// libwebp goes over all that is ahead of a picture each time that it is given more: twice as much takes no more than twice as
+    /// long. 24 MiB of empty chunks took ten seconds.
+    func testLossyWebPIsGivenMoreEachTime() throws {
+        let picture = WebPFile(Picture("a", PICTURE_WEBP_LOSSY).encoded())
+        func updates(ahead count: Int) throws -> Int {
+            var file = WebPFile()
+            file.add("VP8X", WebPFile.extended(0, width: 201, height: 150))
+            file.add("JUNK", [UInt8](repeating: 0, count: count))
+            file.add("VP8 ", picture["VP8 "])
+            let bytes = file.bytes()
+            var features = WebPBitstreamFeatures()
+            XCTAssertEqual(WebPGetFeatures(bytes, bytes.count, &features), VP8_STATUS_OK)
+            let still = try WebPStill(
+                features, isLossless: false, length: bytes.count, width: 201, height: 150, .rgba8, nil,
+                DecodeClock(DecodeOptions()))
+            try bytes.withUnsafeBytes { try still.offer($0, from: 12, isWhole: true) }
+            XCTAssert(still.isComplete)
+            return still.updates
+        }
+        let (small, large) = (try updates(ahead: 1 << 20), try updates(ahead: 16 << 20))
+        XCTAssertGreaterThan(small, 64, "and it is shown before it is whole")
+        XCTAssertLessThan(large - small, 4 * 64)
+    }
+
     /// libwebp goes back some rows, or to the start, each time it is given more of a lossless picture.
     func testLosslessWebPIsGivenInBatches() throws {
         let bytes = Picture("a", PICTURE_WEBP_LOSSLESS, width: 1200, height: 1200).encoded()

@@ -16,7 +16,6 @@ static cmsHPROFILE make_rgb(void)
     return profile;
 }
 
-/* Three curves as long as lcms2 reads. */
 /* lcms2 takes none with more points. */
 enum { MOST_POINTS = 32767 };
 
@@ -28,6 +27,7 @@ static cmsToneCurve *make_curve(uint32_t points)
     return cmsBuildTabulatedToneCurve16(NULL, points, table);
 }
 
+/* Three curves as long as lcms2 reads. */
 static cmsHPROFILE make_curves(void)
 {
     const cmsCIExyY white = {0.3127, 0.3290, 1};

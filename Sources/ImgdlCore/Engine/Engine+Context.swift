@@ -9,7 +9,8 @@ extension Engine {
                 method: request.method, fields: request.fields, mode: transfer.request.cacheMode,
                 followsRedirects: transfer.request.followsRedirects, staleLimit: transfer.request.staleLimit,
                 context: storedContext(of: request)))
-        if isUsual { questions.keep(question, transfer.request) }
+        // Without a context where a loader was registered a moment ago: that may be over soon.
+        if isUsual, question.request.context != nil { questions.keep(question, transfer.request) }
         return question
     }
 
@@ -56,16 +57,17 @@ extension Engine {
     /// Neither a hook, a redirect nor a challenge has changed it, and what is sent depends on nothing else.
     private func isAskedAsItCame(_ transfer: ActiveTransfer) -> Bool {
         transfer.isAsItCame && !transfer.request.identity.usesCookies
-            && transport?.asksHost(transfer.request.url) != true
+            && transport?.hasLoader(for: transfer.request.url) != true
     }
 
+    /// What the host says in a server's place is nobody else's business, and a server's answer is not the host's.
     private func storedContext(of request: TransportRequest) -> StoredContext? {
-        storedContext(of: request, cookies: request.usesCookies ? transport?.cookies(for: request) : nil)
+        if transport?.hasLoader(for: request.url) == true { return nil }
+        return storedContext(of: request, cookies: request.usesCookies ? transport?.cookies(for: request) : nil)
     }
 
     private func storedContext(of request: TransportRequest, cookies: [UInt8]?) -> StoredContext? {
-        // What the host says in a server's place is nobody else's business, and a server's answer is not the host's.
-        guard let store, let transport, !transport.asksHost(request.url) else { return nil }
+        guard let store, let transport else { return nil }
         let context = SecurityContext(request, cookies: cookies, downloader: transport.trust)
         let keyNumber = store.keyNumber
         var stored = StoredContext(context) { store.digest($0) }

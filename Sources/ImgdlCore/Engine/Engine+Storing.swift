@@ -20,9 +20,9 @@ extension Engine {
         _ store: any Store
     ) -> ResponseHead? {
         exchange.receive(head, clock.wallMicroseconds())
-        // A loader of the host's has taken the server's place while it waited.
-        if head.httpVersion == 0 { exchange.context = nil }
         if transfer.request.identity.usesCookies { exchange.context = contextAnswered(id, transfer, head) }
+        // A loader has answered, whoever is registered by now.
+        if !head.isOfServer { exchange.context = nil }
         if exchange.isAnsweredToAnother {
             guard !exchange.leansOnStored(head.status) else {
                 exchange.forgetStored()

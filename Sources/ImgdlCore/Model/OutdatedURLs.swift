@@ -1,7 +1,8 @@
 import Synchronization
 
 /// Since when what there was of a URL is outdated: it has been removed from the cache, or a method has changed it at its server
-/// (RFC 9111 section 4.4). A moment is how often that had been said by then. By hashes: a URL that shares both of its places
+/// (RFC 9111 section 4.4), or somebody else answers for all URLs of its scheme, which outdates them for all downloaders of a
+/// cache. A moment is how often that had been said by then. By hashes: a URL that shares both of its places
 /// with others is outdated with them, which costs a request that could have shared a transfer.
 ///
 /// Threads: any. No other lock is taken inside its own.

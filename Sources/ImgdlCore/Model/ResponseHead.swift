@@ -29,8 +29,9 @@ package struct ResponseHead: Equatable, Sendable {
         set { section.facts.status = newValue }
     }
 
-    /// 10, 11, 20 or 30.
+    /// 10, 11 or 20; 0 where no server has answered, but a loader, `file:` or `data:`.
     package var httpVersion: Int32 { section.facts.httpVersion }
+    package var isOfServer: Bool { httpVersion != 0 }
 
     /// From Content-Length, when it is there and valid; counts the encoded body (RFC 9110 section 8.6).
     package var contentLength: Int64? {

@@ -23,7 +23,7 @@ package protocol Transport: AnyObject {
     /// Each transport that is configured alike has the same.
     var trust: [UInt8] { get }
     /// Whether a loader of the host's answers for it, and no server.
-    func asksHost(_ url: ParsedURL) -> Bool
+    func hasLoader(for url: ParsedURL) -> Bool
     /// The Cookie field that it would make for the request of its jar; nil: none.
     func cookies(for request: TransportRequest) -> [UInt8]?
 
@@ -66,7 +66,7 @@ package protocol Transport: AnyObject {
 }
 
 extension Transport {
-    package func asksHost(_: ParsedURL) -> Bool { false }
+    package func hasLoader(for _: ParsedURL) -> Bool { false }
     package func takeLegacy() -> (@Sendable () -> Void)? { nil }
 }
 

@@ -16,6 +16,8 @@ package struct CodingBudget {
     package static let timePerByte: Int64 = 100
     /// Bytes that pay for time though nothing comes out of them: more mean nothing, such as members that are empty.
     package static let barrenBytes: Int64 = 256 << 10
+    /// One that comes out is worth so many: an honest body has some 20 for it at most.
+    package static let bytesForOne: Int64 = 1 << 10
     /// Bytes of memory that all codings of a body may hold: br and zstd with their largest windows on top of each other, or two
     /// of zstd.
     package static let heldBytes: Int64 = 25 << 20
@@ -40,7 +42,8 @@ package struct CodingBudget {
     /// So many have come out of the last coding.
     package mutating func produce(_ count: Int) {
         produced = Self.sum(produced, Int64(count))
-        if count > 0 { barren = 0 }
+        let (worth, overflow) = Int64(count).multipliedReportingOverflow(by: Self.bytesForOne)
+        barren = overflow ? 0 : max(0, barren - worth)
     }
 
     /// So many have come out of another.

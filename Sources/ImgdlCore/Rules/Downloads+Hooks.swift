@@ -58,7 +58,7 @@ extension Downloads {
         case .request(let request):
             transfers[id].firstURL = request.url
             transfers[id].firstMethod = request.method
-            transfers[id].isConditional = ResponseRules.isConditional(request.fields)
+            transfers[id].isChosenConditional = ResponseRules.isConditional(request.fields)
             transfers[id].method = request.method
             transfers[id].sendsBody = request.body != nil
         case .unchanged, .response, .body, .redirect, .credential: break

@@ -350,7 +350,7 @@ extension Downloads {
             let refusal = ResponseRules.refusal(
                 status: transfers[id].status, mediaType: transfers[id].head?.mediaType ?? "",
                 coding: transfers[id].head?.remainingCoding, withholdsBasic: withholdsBasic(id),
-                isConditional: transfers[id].isConditional, subscribers[subscriber].options,
+                isConditional: transfers[id].isChosenConditional, subscribers[subscriber].options,
                 request: transfers[id].request)
         {
             return refusal

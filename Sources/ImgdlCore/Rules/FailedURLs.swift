@@ -159,8 +159,10 @@ extension Downloads {
         failedURLs.removeExpired(lifetime: limits.failureLifetime, now)
     }
 
-    /// Not where hooks decide what is asked, as whom, and what comes of it, nor where nothing is asked.
-    private func isRemembered(_ request: TransferRequest) -> Bool { request.hooks == nil && request.cacheMode != .only }
+    /// Whether its failures are: not where hooks decide what is asked, as whom, and what comes of it, nor where no server is asked.
+    private func isRemembered(_ request: TransferRequest) -> Bool {
+        request.hooks == nil && !(request.cacheMode == .only && request.url.isNetwork)
+    }
 
     /// What the end of a subscriber says about its URL. Nothing, where the caller asked for less than a picture.
     mutating func remember(_ id: TransferID, _ options: Boxed<SubscriberOptions>, _ outcome: Outcome, _ now: Instant) {

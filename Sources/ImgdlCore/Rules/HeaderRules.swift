@@ -95,7 +95,8 @@ package enum HeaderRules {
         reserved.first { isSameName(name, $0.name) }?.reason
     }
 
-    /// Without regard to case, and to the two signs that servers with variables for fields (CGI, WSGI) take for one.
+    /// Without regard to case, and to the two signs that servers with variables for fields (CGI, WSGI) take for one. `known`: in
+    /// lower case.
     static func isSameName(_ name: String, _ known: String) -> Bool {
         name.utf8.count == known.utf8.count
             && zip(name.utf8, known.utf8).allSatisfy { ($0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : lower($0)) == $1 }

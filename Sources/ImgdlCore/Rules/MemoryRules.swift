@@ -64,9 +64,9 @@ package struct MemoryRules {
         isFull = counted >= (isFull ? budget - budget / 8 : budget)
     }
 
-    /// Bytes that a decoder of this picture will need: its canvas, and, where the file goes over it again and again, what
-    /// is held of coefficients or rows that are not final, or what its codec takes of every such picture. `showsParts`: partial images of such a picture, which is not on its
-    /// canvas yet, have one of their own.
+    /// Bytes that a decoder of this picture will need: its canvas; where the file goes over it again and again, the
+    /// coefficients or rows that are held; and what its codec takes for itself. `showsParts`: partial images of a picture that
+    /// is not on its canvas yet have one of their own.
     package static func canvas(_ size: PictureSize, _ options: DecodeOptions, showsParts: Bool = false) -> Int64 {
         guard case .known(let width, let height, let held, let beside) = size, width > 0, height > 0,
             let pixels = product(width, height), pixels <= options.maximumPixels

@@ -71,9 +71,10 @@ struct Transfer: ~Copyable {
         set { course.value.detours.chosenMethod = newValue }
     }
 
-    /// Whether what is sent has a condition of the caller's, or of a hook's in its place: a 304 is an answer to that.
-    var isConditional: Bool {
-        get { course.value.detours.isChosenConditional ?? ResponseRules.isConditional(request.fields) }
+    /// Whether a hook has put a condition in place of the request's own, or none; nil: it has not been asked, or has changed
+    /// nothing.
+    var isChosenConditional: Bool? {
+        get { course.value.detours.isChosenConditional }
         set { course.value.detours.isChosenConditional = newValue }
     }
 

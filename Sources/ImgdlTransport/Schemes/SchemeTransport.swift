@@ -41,7 +41,7 @@ package final class SchemeTransport: Transport {
 
     package var trust: [UInt8] { network.trust }
 
-    package func asksHost(_ url: ParsedURL) -> Bool { loaders.loader(for: url.scheme) != nil }
+    package func hasLoader(for url: ParsedURL) -> Bool { loaders.loader(for: url.scheme) != nil }
 
     package func cookies(for request: TransportRequest) -> [UInt8]? { network.cookies(for: request) }
 

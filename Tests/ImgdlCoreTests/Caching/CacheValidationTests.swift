@@ -27,6 +27,8 @@ final class CacheValidationTests: CacheTestCase {
             ([("ETag", "\"é\"")], []),
             ([modified, ("ETag", "\"é\"")], ["If-Modified-Since: \(modified.1)"]),
             ([("ETag", "\"č\"")], ["If-None-Match: \"č\""]),
+            // A server's long one would have the caller's request refused.
+            ([("ETag", "\"" + String(repeating: "t", count: 8_189) + "\"")], []),
         ] as [(Fields, [String])] {
             let entry = stored([("Cache-Control", "max-age=1")] + fields)
             XCTAssertEqual(decision(entry, after: 9).adding?.lines, expected)
@@ -124,6 +126,8 @@ final class CacheValidationTests: CacheTestCase {
             ([("ETag", "odd")], [("ETag", "\"odd\"")], false), ([modified], [modified], true),
             ([modified], [("Last-Modified", date(-1))], false), ([("ETag", "\"a\"")], [modified], true),
             ([modified, ("ETag", "\"a\"")], [], true), ([], [], true),
+            // Two that read alike may have come as E9 and as C3 A9.
+            ([("ETag", "\"é\"")], [("ETag", "\"é\"")], false),
         ] as [(Fields, Fields, Bool)] {
             XCTAssertEqual(validated(stored(own), by: notModified(received)) != nil, isAbout, "\(own) \(received)")
         }

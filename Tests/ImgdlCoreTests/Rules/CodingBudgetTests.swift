@@ -55,10 +55,10 @@ final class CodingBudgetTests: XCTestCase {
         budget.produce(0)
         budget.receive(10_000)
         XCTAssertNotNil(budget.failure)
-        // Whatever comes out, what comes next pays again.
-        budget.produce(1)
+        // Each byte that comes out makes up for a KiB: 688 bytes of what comes next pay again.
+        budget.produce(731)
         budget.receive(10_000)
-        budget.spend(1_000_000 + 99)
+        budget.spend((731 + 688) * 100 - 1)
         XCTAssertNil(budget.failure)
         budget.spend(1)
         XCTAssertNotNil(budget.failure)

@@ -13,6 +13,30 @@ final class RequestLengthTests: XCTestCase {
         return RequestLength.refusal(of: request)
     }
 
+    /// They come out in base64, in a field that is nobody's.
+    func testCredentialsCount() {
+        let request = TransportRequest(
+            url: testURL("http://a.example/"), method: "GET", fields: [], body: nil, maximumHeaderBytes: 1,
+            identity: RequestIdentity(
+                credential: Credential(user: "u", password: String(repeating: "p", count: 750_000))))
+        XCTAssertEqual(RequestLength.refusal(of: request)?.code, .invalidHeader)
+    }
+
+    /// What a cache adds with a server's own words is no reason to refuse what the caller asks.
+    func testConditionsHaveRoomOfTheirOwn() {
+        let names = ["If-None-Match", "if-range", "Range"]
+        func refusal(_ count: Int) -> Failure? {
+            let fields = names.map { HeaderField($0, String(repeating: "v", count: count)) }
+            let own = HeaderField("X", String(repeating: "v", count: 999_000))
+            return RequestLength.refusal(
+                of: TransportRequest(
+                    url: testURL("http://a.example/"), method: "GET", fields: [own] + fields, body: nil,
+                    maximumHeaderBytes: 1))
+        }
+        XCTAssertNil(refusal(5_000))
+        XCTAssertEqual(refusal(6_000)?.code, .invalidHeader)
+    }
+
     func testURLAndHeaderTogether() {
         XCTAssertNil(refusal(url: 1_000_000, fields: []))
         XCTAssertNil(refusal(url: 900_000, fields: [(1_000, 90_000), (4_000, 5_000)]))

@@ -69,7 +69,7 @@ extension CacheRules {
     private static func isAbout(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
         if let text = head.first(named: "ETag") {
             guard let own = stored.fields.first(named: "ETag") else { return false }
-            guard let new = EntityTag(text), let old = EntityTag(own) else { return haveSameBytes(text, own) }
+            guard let new = EntityTag(text), let old = EntityTag(own) else { return areTheSame(text, own) }
             // A strong one identifies its response alone, a weak one whatever is equivalent.
             return new.isWeak ? new.isWeaklyEqual(to: old) : new.isStronglyEqual(to: old)
         }
@@ -79,10 +79,15 @@ extension CacheRules {
         return haveSameBytes(text, own)
     }
 
+    /// Of two texts that came from a server: not where each may have come in other bytes.
+    private static func areTheSame(_ one: String, _ other: String) -> Bool {
+        haveSameBytes(one, other) && EntityTag.isSentAsItCame(one)
+    }
+
     private static func hasSameBody(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
         for name in ["ETag", "Last-Modified"] {
             guard let text = head.first(named: name) else { continue }
-            guard let own = stored.fields.first(named: name), haveSameBytes(text, own) else { return false }
+            guard let own = stored.fields.first(named: name), areTheSame(text, own) else { return false }
         }
         guard let length = announcedLength(head.fields) else { return true }
         return length == announcedLength(stored.fields) ?? (stored.wasEncoded ? length : stored.bodyLength)

@@ -7,7 +7,7 @@ package enum CacheRules {
     ) -> CacheDecision {
         let mode = question.request.mode
         guard mode != .off, question.request.method == "GET" || question.request.method == "HEAD" else {
-            // What is sent would change something at the server, and nothing that is stored answers it.
+            // Nothing that is stored answers such a request, and in mode only nothing is sent.
             return mode == .only ? .unavailable : .forward(adding: [], stores: false)
         }
         if question.control.noStore { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
@@ -94,7 +94,7 @@ package enum CacheRules {
     /// Section 4.3.1: both, where both are known.
     private static func validators(_ freshness: Freshness) -> [HeaderField] {
         var fields: [HeaderField] = []
-        if let etag = freshness.etag, EntityTag.isSentAsItCame(etag) {
+        if let etag = freshness.etag, EntityTag.maySend(etag) {
             fields.append(HeaderField("If-None-Match", etag))
         }
         if let lastModified = freshness.lastModified, freshness.modified != nil {

@@ -4,7 +4,7 @@ struct EntityTag: Equatable {
     /// With its quotes.
     @ExactText var opaque: String
 
-    /// nil for what is no entity tag: it is still sent back as it came, but equal to nothing.
+    /// nil for what is no entity tag, or not for certain the one that came: it is equal to nothing.
     init?(_ text: String) {
         var bytes = text.utf8[...]
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes = bytes.dropFirst() }
@@ -14,12 +14,17 @@ struct EntityTag: Equatable {
         let quote = UInt8(ascii: "\"")
         guard bytes.count >= 2, bytes.first == quote, bytes.last == quote else { return nil }
         let isValid = bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7F) }
-        guard isValid else { return nil }
+        guard isValid, Self.isSentAsItCame(text) else { return nil }
         _opaque = ExactText(wrappedValue: String(Substring(bytes)))
     }
 
-    /// Whether the very bytes that came are sent back. Those that are not UTF-8 were read as ISO 8859-1, and would come back as
-    /// other ones, which may be another version's tag.
+    /// Bytes of one that is sent back: there is no room for more in a request, and servers refuse such fields.
+    static let mostBytes = 8_190
+
+    static func maySend(_ text: String) -> Bool { isSentAsItCame(text) && text.utf8.count <= mostBytes }
+
+    /// Whether it is certain that the very bytes that came are sent back. Those that are not UTF-8 were read as ISO 8859-1, and
+    /// would come back as other ones, which may be another version's tag.
     static func isSentAsItCame(_ text: String) -> Bool {
         !text.unicodeScalars.contains { (0x80...0xFF).contains($0.value) }
     }

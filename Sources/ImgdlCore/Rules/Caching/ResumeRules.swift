@@ -46,7 +46,7 @@ package enum ResumeRules {
     private static func strongValidator(_ stored: StoredResponse) -> String? {
         let freshness = Freshness(stored, wallTime: stored.responseTime)
         if let text = freshness.etag {
-            guard let tag = EntityTag(text), !tag.isWeak, EntityTag.isSentAsItCame(text) else { return nil }
+            guard let tag = EntityTag(text), !tag.isWeak, EntityTag.maySend(text) else { return nil }
             return tag.opaque
         }
         guard let modified = freshness.modified, isStrong(modified: modified, date: freshness.date) else { return nil }
