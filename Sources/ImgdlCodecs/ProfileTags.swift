@@ -83,7 +83,7 @@ struct ProfileTags {
         return true
     }
 
-    /// Of a table of the newer kind, whose sets of curves lie anywhere: ahead of the grid, behind it, and behind the matrix.
+    /// Curves of a table of the newer kind lie in three sets, anywhere: those ahead of the grid, behind it, behind the matrix.
     private func hasBoundedCurves(_ tag: Tag, _ inputs: Int, _ outputs: Int) -> Bool {
         var numbers = 0
         for (place, count) in [(28, inputs), (20, outputs), (12, outputs)] {

@@ -136,7 +136,7 @@ final class WebPAnimation {
         try look()
     }
 
-    /// What has come of a frame that nothing follows: what is wrong with it is told.
+    /// Tells what is wrong with what has come of a frame that nothing follows.
     func judge() throws(Failure) {
         try look()
         try still?.update(body.bytes)

@@ -149,7 +149,7 @@ final class LimitTests: StoreTestCase {
         cache.close()
     }
 
-    /// What the index before knew lies there until it is looked for: nothing is given room before that.
+    /// Bodies that the index before knew lie there until they are looked for: nothing is given room before that.
     func testBodiesOfAnIndexThatIsReplacedHaveNoRoomBesideNewOnes() throws {
         configuration.maximumBytes = 1_000_000
         let before = try open()

@@ -12,11 +12,11 @@ final class MemoryEstimateTests: XCTestCase {
     private let (width, height): (Int32, Int32) = (3000, 2400)
 
     private struct Measured {
-        /// What a limit has to allow, as the refusal of a lower one says.
+        /// Bytes that a limit has to allow, as the refusal of a lower one says.
         var estimate: Int
-        /// What decoding within it takes.
+        /// Bytes that decoding within it takes.
         var taken = 0
-        /// What the budget counts: the body, and what its first bytes or the decoder say.
+        /// Bytes that the budget counts: the body, and what its first bytes or the decoder say.
         var counted = 0
     }
 

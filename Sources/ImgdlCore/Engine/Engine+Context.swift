@@ -60,7 +60,8 @@ extension Engine {
             && transport?.hasLoader(for: transfer.request.url) != true
     }
 
-    /// What the host says in a server's place is nobody else's business, and a server's answer is not the host's.
+    /// nil where a loader answers: what the host says in a server's place is nobody else's business, nor is a server's answer the
+    /// host's.
     private func storedContext(of request: TransportRequest) -> StoredContext? {
         if transport?.hasLoader(for: request.url) == true { return nil }
         return storedContext(of: request, cookies: request.usesCookies ? transport?.cookies(for: request) : nil)

@@ -23,7 +23,7 @@ package struct CodingBudget {
     package static let heldBytes: Int64 = 25 << 20
 
     private var received: Int64 = 0
-    /// Those that pay for time, and those that have come since something came out.
+    /// Bytes that pay for time, and bytes that nothing has come out of yet.
     private var paying: Int64 = 0
     private var barren: Int64 = 0
     private var produced: Int64 = 0

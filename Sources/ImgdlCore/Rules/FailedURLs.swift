@@ -164,7 +164,7 @@ extension Downloads {
         request.hooks == nil && !(request.cacheMode == .only && request.url.isNetwork)
     }
 
-    /// What the end of a subscriber says about its URL. Nothing, where the caller asked for less than a picture.
+    /// Remembers what the end of a subscriber says about its URL: nothing, where the caller asked for less than a picture.
     mutating func remember(_ id: TransferID, _ options: Boxed<SubscriberOptions>, _ outcome: Outcome, _ now: Instant) {
         guard limits.failureLifetime > 0, isRemembered(transfers[id].request) else { return }
         switch outcome {

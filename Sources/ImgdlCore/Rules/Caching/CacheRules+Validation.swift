@@ -79,7 +79,7 @@ extension CacheRules {
         return haveSameBytes(text, own)
     }
 
-    /// Of two texts that came from a server: not where each may have come in other bytes.
+    /// Texts that came from a server are the same for certain: not where each may have come in other bytes.
     private static func areTheSame(_ one: String, _ other: String) -> Bool {
         haveSameBytes(one, other) && EntityTag.isSentAsItCame(one)
     }
