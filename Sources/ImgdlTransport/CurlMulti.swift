@@ -49,7 +49,12 @@ final class CurlMulti {
     }
 
     init(loop: any TransportLoop, maximumIdleConnections: Int32, watch: TurnWatch) throws(Failure) {
-        guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
+        // Newer versions want a descriptor, and do not say why they have none.
+        errno = 0
+        guard let multi = curl_multi_init() else {
+            let cause = errno == 0 ? "" : ": \(String(cString: strerror(errno)))"
+            throw Failure(.outOfMemory, "no memory for transfers\(cause)")
+        }
         self.multi = multi
         self.loop = loop
         self.watch = watch

@@ -479,7 +479,7 @@ final class CurlTransfer: LingeringStream {
         guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection != .unshared else { return false }
         // What curl says of the connection before. A server that floods it is not asked again.
         let before = CurlOutcome(
-            code: CURLE_RECV_ERROR, message: handle?.errorMessage ?? "", isHTTP2: isHTTP2, isFlooded: isFlooded)
+            code: CURLE_RECV_ERROR, message: handle?.earlierErrorMessage ?? "", isHTTP2: isHTTP2, isFlooded: isFlooded)
         if CurlErrors.excess(before) == .flood {
             ownFailure = CurlErrors.failure(before)
             abandon()

@@ -73,7 +73,7 @@ final class EasyHandle {
 
     /// What was said of the transfer before.
     func forgetOutcome() {
-        errorBuffer.pointee = 0
+        errorBuffer.update(repeating: 0, count: 2)
         stream.pointee = ccurl_stream()
         status = CURLE_OK
         guard handshake.pointee != nil else { return }
@@ -106,6 +106,12 @@ final class EasyHandle {
     var systemError: Int32 { Int32(ccurl_get_long(easy, CURLINFO_OS_ERRNO)) }
 
     var errorMessage: String { String(cString: errorBuffer) }
+
+    /// That of the connection before, as its transfer is about to be sent on another one. From 8.19.0 on curl takes it back
+    /// when it connects anew, by its first character: then it is without that.
+    var earlierErrorMessage: String {
+        errorBuffer.pointee == 0 ? String(cString: errorBuffer + 1) : errorMessage
+    }
 
     /// The proxy's answer to CONNECT.
     var proxyStatus: Int { ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE) }
