@@ -173,7 +173,8 @@ class Decoder(_process.OfThisProcess):
         return self._lock
 
     def feed(self, data: Buffer) -> None:
-        """The next bytes. Missing bytes are no error; what is broken is, and stays so."""
+        """The next bytes. Missing bytes are no error; what is broken is, and stays so: with `salvage`, `finish` raises it
+        once more, with what could be had."""
         pointer, length = _borrow(data)
         with self._turn():
             try:
