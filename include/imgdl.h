@@ -736,8 +736,8 @@ enum {
     IMGDL_REQUEST_BASIC_OVER_HTTP = 1u << 11
 };
 
-/* How a request uses the cache of its downloader (section 15). Where there is none, ONLY is IMGDL_ERROR_NOT_CACHED, and
- * the others are as OFF. */
+/* How a request uses the cache of its downloader (section 15). Where there is none, ONLY is IMGDL_ERROR_NOT_CACHED
+ * for http and https, and the others are as OFF. */
 typedef uint32_t imgdl_cache_mode;
 enum {
     IMGDL_CACHE_DEFAULT = 0, /* as the downloader's config says; there it is OFF                                      */
@@ -746,7 +746,7 @@ enum {
                              /* validated                                                                             */
     IMGDL_CACHE_RELOAD = 3,  /* from the server, whatever is stored; the answer is stored                             */
     IMGDL_CACHE_ONLY = 4,    /* what is stored, however old (but for max_stale_ms); else IMGDL_ERROR_NOT_CACHED.      */
-                             /* Nothing is sent, whatever the method; schemes other than http and https have no cache */
+                             /* Nothing is sent over http and https, whatever the method; other schemes have no cache */
                              /* and are asked                                                                         */
     IMGDL_CACHE_REFRESH = 5, /* validated with the server, also where it is fresh, as when a page is reloaded; but    */
                              /* what is fresh and `immutable` answers as it is (RFC 8246): RELOAD fetches that, too   */

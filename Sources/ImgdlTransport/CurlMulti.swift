@@ -49,11 +49,11 @@ final class CurlMulti {
     }
 
     init(loop: any TransportLoop, maximumIdleConnections: Int32, watch: TurnWatch) throws(Failure) {
-        // Newer versions want a descriptor, and do not say why they have none.
+        // curl does not say why it cannot: 8.23 at least wants a descriptor for it.
         errno = 0
         guard let multi = curl_multi_init() else {
-            let cause = errno == 0 ? "" : ": \(String(cString: strerror(errno)))"
-            throw Failure(.outOfMemory, "no memory for transfers\(cause)")
+            let words = errno == 0 ? "no memory" : String(cString: strerror(errno))
+            throw Failure(.outOfMemory, "libcurl cannot begin transfers: \(words)")
         }
         self.multi = multi
         self.loop = loop

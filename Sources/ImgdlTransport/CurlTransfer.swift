@@ -477,10 +477,12 @@ final class CurlTransfer: LingeringStream {
     /// turn, and at last one of its own: four times in all.
     private func stopsRepetition(afterFlood isFlooded: Bool) -> Bool {
         guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection != .unshared else { return false }
-        // What curl says of the connection before. A server that floods it is not asked again.
-        let before = CurlOutcome(
-            code: CURLE_RECV_ERROR, message: handle?.earlierErrorMessage ?? "", isHTTP2: isHTTP2, isFlooded: isFlooded)
+        // A server that floods the connection before is not asked again.
+        var before = CurlOutcome(
+            code: CURLE_RECV_ERROR, message: handle?.messageOfLastConnection ?? "", isHTTP2: isHTTP2,
+            isFlooded: isFlooded)
         if CurlErrors.excess(before) == .flood {
+            before.isFlooded = true
             ownFailure = CurlErrors.failure(before)
             abandon()
             return true

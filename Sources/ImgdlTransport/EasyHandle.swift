@@ -71,7 +71,7 @@ final class EasyHandle {
         return status == CURLE_OK
     }
 
-    /// What was said of the transfer before.
+    /// Forgets what was said of the transfer before. `messageOfLastConnection` begins at either of the first two characters.
     func forgetOutcome() {
         errorBuffer.update(repeating: 0, count: 2)
         stream.pointee = ccurl_stream()
@@ -107,9 +107,9 @@ final class EasyHandle {
 
     var errorMessage: String { String(cString: errorBuffer) }
 
-    /// That of the connection before, as its transfer is about to be sent on another one. From 8.19.0 on curl takes it back
-    /// when it connects anew, by its first character: then it is without that.
-    var earlierErrorMessage: String {
+    /// What curl said of the connection before, once it has another one: to be searched, not shown. From 8.19.0 on it empties
+    /// the buffer when it connects anew, but only the first character goes.
+    var messageOfLastConnection: String {
         errorBuffer.pointee == 0 ? String(cString: errorBuffer + 1) : errorMessage
     }
 

@@ -171,6 +171,19 @@ final class HandleTests: TransportTestCase {
         }
     }
 
+    /// What curl said of a transfer before is not taken for words about a connection of the next one.
+    func testAMessageOfTheTransferBefore() throws {
+        let handle = try EasyHandle()
+        handle.setErrorBuffer()
+        handle.set(CURLOPT_URL, "nothing://a.example/")
+        XCTAssertNotEqual(curl_easy_perform(handle.easy), CURLE_OK)
+        XCTAssertGreaterThan(handle.errorMessage.utf8.count, 8)
+        XCTAssertEqual(handle.messageOfLastConnection, handle.errorMessage)
+        handle.forgetOutcome()
+        XCTAssertEqual(handle.errorMessage, "")
+        XCTAssertEqual(handle.messageOfLastConnection, "")
+    }
+
     /// curl begins such a request again by itself: with the URL that it was asked for, not the handle's first.
     func testAConnectionThatDiesUnderTheRequest() throws {
         let origin = origin!

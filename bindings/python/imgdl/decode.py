@@ -173,8 +173,8 @@ class Decoder(_process.OfThisProcess):
         return self._lock
 
     def feed(self, data: Buffer) -> None:
-        """The next bytes. Missing bytes are no error; what is broken is, and stays so: with `salvage`, `finish` raises it
-        once more, with what could be had."""
+        """The next bytes. Missing bytes are no error. What is broken is: each later `feed` and `finish` raises it again,
+        and with `salvage` the error of `finish` has the pixels (`image`)."""
         pointer, length = _borrow(data)
         with self._turn():
             try:
@@ -204,7 +204,7 @@ class Decoder(_process.OfThisProcess):
         return picture
 
     def finish(self) -> Image:
-        """No more bytes will come."""
+        """No more bytes will come. Returns the picture, or raises as `decode` does."""
         with self._turn():
             picture = _image_of(_native.imgdl_decoder_finish, self._live())
         assert picture is not None

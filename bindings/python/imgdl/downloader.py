@@ -195,7 +195,8 @@ class Downloader(_process.OfThisProcess):
                           "off"      neither reads nor writes it
                           "use"      what is fresh answers without the network, what is stale is validated
                           "reload"   from the server, whatever is stored; the answer is stored
-                          "only"     what is stored, however old (but for max_stale); else NOT_CACHED
+                          "only"     what is stored, however old (but for max_stale); else NOT_CACHED.
+                                     Nothing is sent over http and https; other schemes have no cache and are asked
                           "refresh"  validated with the server, also where it is fresh, unless it is immutable
                           Where an answer came from, `Response.cache_outcome` tells
         max_stale         in place of the downloader's

@@ -25,7 +25,7 @@ pub enum CacheMode {
     /// From the server, whatever is stored; the answer is stored.
     Reload,
     /// What is stored, however old (but for [`max_stale`](crate::Request::max_stale)); else [`Code::NOT_CACHED`]. Nothing
-    /// is sent.
+    /// is sent over http and https, whatever the method; other schemes have no cache and are asked.
     Only,
     /// Validated with the server, also where it is fresh; but what is fresh and `immutable` answers as it is (RFC 8246).
     Refresh,

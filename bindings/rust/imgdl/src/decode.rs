@@ -270,7 +270,8 @@ impl Decoder {
         Ok(Decoder(NonNull::new(raw).expect("a decoder was given")))
     }
 
-    /// The next bytes, decoded as far as they reach. Missing bytes are no error; what is broken is, and stays so.
+    /// The next bytes, decoded as far as they reach. Missing bytes are no error. What is broken is, and
+    /// each later call of this and of `finish` returns it again.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<()> {
         // SAFETY: a living handle; "read before return".
         check(unsafe { sys::imgdl_decoder_feed(self.0.as_ptr(), bytes.as_ptr().cast(), bytes.len()) })
