@@ -8,6 +8,8 @@ struct CurlOutcome {
     var method = "GET"
     /// From the transfer's error buffer; empty when curl had nothing to say.
     var message: String
+    /// It has said something of other connections before, and says nothing of this one, whatever there may be.
+    var isMute = false
     /// The transfer's own view: prerequests came, the head was complete.
     var isConnected = false
     var hasHead = false
@@ -197,7 +199,7 @@ enum CurlErrors {
         guard outcome.systemError == 0 else { return nil }
         // Where the server reads no answers, libcurl cannot send them, and has no words for that. For the first stream that fails
         // of it libcurl may have closed the connection by now; what the others meet is that.
-        if outcome.code == CURLE_SEND_ERROR, message.isEmpty,
+        if outcome.code == CURLE_SEND_ERROR, message.isEmpty, !outcome.isMute,
             outcome.secureEnd == CCURL_SECURE_OPEN || outcome.secureEnd == CCURL_SECURE_LEFT && outcome.isFirst
         {
             return .flood

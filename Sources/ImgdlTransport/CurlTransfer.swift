@@ -170,6 +170,7 @@ final class CurlTransfer: LingeringStream {
                     guard !transfer.stopsRepetition(afterFlood: isFlooded), !transfer.turnsBack else {
                         return CURL_PREREQFUNC_ABORT
                     }
+                    if !transfer.isSent { transfer.handle?.passOverMessage() }
                     transfer.isSent = transfer.connected(to: address)
                     transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
                     guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
@@ -278,10 +279,10 @@ final class CurlTransfer: LingeringStream {
     private func outcome(_ code: CURLcode) -> CurlOutcome {
         let connection = lane?.multi.secureConnections[connectionName]
         let outcome = CurlOutcome(
-            code: code, method: request.method, message: handle?.errorMessage ?? "", isConnected: isConnected,
-            hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
-            maximumHeaderBytes: request.maximumHeaderBytes, bodyBytes: handle?.bodyBytes ?? 0,
-            announcedBytes: handle?.announcedBytes, headerPart: parser.part,
+            code: code, method: request.method, message: handle?.errorMessage ?? "",
+            isMute: handle?.hasEarlierMessage ?? false, isConnected: isConnected, hasHead: parser.isComplete,
+            isChunked: isChunked, headerBytes: parser.bytes, maximumHeaderBytes: request.maximumHeaderBytes,
+            bodyBytes: handle?.bodyBytes ?? 0, announcedBytes: handle?.announcedBytes, headerPart: parser.part,
             lastFieldName: parser.lastFieldName, systemError: systemError,
             handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
             isHTTP2: connection?.isHTTP2 ?? false, isShared: connection?.isShared ?? false,
@@ -808,6 +809,7 @@ final class CurlTransfer: LingeringStream {
     }
 
     private func openSocket(_ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        if !isSent { handle?.passOverMessage() }
         guard allows(address), let lane else { return CURL_SOCKET_BAD }
         return lane.multi.noteSocket(ccurl_open_socket(purpose, address), for: handle?.easy)
     }

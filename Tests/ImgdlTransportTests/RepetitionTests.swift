@@ -132,6 +132,67 @@ final class RepetitionTests: TransportTestCase {
         }
     }
 
+    /// curl finds out that a server has flooded a connection at rest when it looks for one for another server, in the name of
+    /// that request: it is no fact about its own server, however the first answer to it is lost.
+    func testAFloodOfAConnectionAtRestIsNoOtherServers() throws {
+        let refusal = frame(3, 0, 1, [0, 0, 0, 7])
+        let farewell = frame(7, 0, 0, [UInt8](repeating: 0, count: 8))
+        for (name, loss) in [("refused", refusal), ("turned away", farewell), ("closed", []), ("not there", [])] {
+            let authority = try Authority(TLS(), protocols: ["h2"])
+            defer { authority.removeFiles() }
+            try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+            let signals = Signals()
+            let flooded = Monitor(false)
+            let floods = try serve(authority, signals) { [self] connection, stream in
+                Self.send(answer(stream), connection)
+                _ = signals.wait(gate: "flood", party: connection.party, until: .never)
+                Self.send((0..<1800).flatMap { _ in frame(4, 0, 0) }, connection)
+                flooded.change { $0 = true }
+            }
+            defer { floods.stop() }
+            let asked = Monitor(0)
+            let honest = try serve(authority, signals) { [self] connection, stream in
+                asked.change { $0 += 1 }
+                guard asked.read({ $0 }) == 1 else { return Self.send(answer(stream), connection) }
+                Self.send(loss, connection)
+                if loss != refusal { connection.hangUp() }
+            }
+            defer { honest.stop() }
+            XCTAssertTrue(record(of: try start("https://127.0.0.1:\(floods.port)/")).isFinished)
+            signals.gate("flood").open()
+            XCTAssertNotNil(flooded.wait(until: .patient) { $0 ? true : nil })
+            // curl looks once in a second.
+            let second = loop.now.advanced(byMilliseconds: 1_100)
+            while loop.now < second { loop.turn(transport) }
+            let port = name == "not there" ? 1 : honest.port
+            let record = record(of: try start("https://127.0.0.1:\(port)/"))
+            if name == "not there" {
+                XCTAssertEqual(record.failure?.code, .connectFailed)
+                XCTAssertEqual(record.failure?.message.contains("Flood"), false, record.failure?.message ?? "")
+            } else {
+                XCTAssertTrue(record.isFinished, "\(name): \(record.failure?.message ?? "")")
+                XCTAssertEqual(asked.read { $0 }, 2, name)
+            }
+        }
+    }
+
+    private func answer(_ stream: UInt8) -> [UInt8] { frame(1, 5, stream, [0x88]) }
+
+    /// HTTP/2 in raw frames: `body` is called for each request.
+    private func serve(
+        _ authority: Authority, _ signals: Signals,
+        _ body: @escaping @Sendable (_ connection: Connection, _ stream: UInt8) -> Void
+    ) throws -> Listener {
+        let listener = try Listener(journal: Journal(), signals: signals)
+        let settings = frame(4, 0, 0)
+        try listener.start { connection in
+            guard (try? connection.secure(by: authority)) != nil else { return }
+            Self.send(settings, connection)
+            Self.readFrames(connection) { type, stream in if type == 1 { body(connection, stream) } }
+        }
+        return listener
+    }
+
     private static func send(_ bytes: [UInt8], _ connection: Connection) {
         try? bytes.withUnsafeBytes { try connection.send($0) }
     }
