@@ -8,8 +8,6 @@ struct CurlOutcome {
     var method = "GET"
     /// From the transfer's error buffer; empty when curl had nothing to say.
     var message: String
-    /// It has said something of other connections before, and says nothing of this one, whatever there may be.
-    var isMute = false
     /// The transfer's own view: prerequests came, the head was complete.
     var isConnected = false
     var hasHead = false
@@ -35,6 +33,8 @@ struct CurlOutcome {
     var isFlooded = false
     /// None of its streams has failed before.
     var isFirst = true
+    /// Bytes that its connection has brought since the request was sent on it; nil: not known.
+    var readBytes: UInt64?
     var secureEnd = CCURL_SECURE_UNKNOWN
     /// CURLE_HTTP2 is not for a GOAWAY.
     var tellsGoawayApart = CurlVersion.tellsGoawayApart
@@ -199,14 +199,14 @@ enum CurlErrors {
         guard outcome.systemError == 0 else { return nil }
         // Where the server reads no answers, libcurl cannot send them, and has no words for that. For the first stream that fails
         // of it libcurl may have closed the connection by now; what the others meet is that.
-        if outcome.code == CURLE_SEND_ERROR, message.isEmpty, !outcome.isMute,
+        if outcome.code == CURLE_SEND_ERROR, message.isEmpty,
             outcome.secureEnd == CCURL_SECURE_OPEN || outcome.secureEnd == CCURL_SECURE_LEFT && outcome.isFirst
         {
             return .flood
         }
         // From 8.14.0 on the first stream that hears of it may have the other code.
         guard [CURLE_RECV_ERROR, CURLE_HTTP2].contains(outcome.code) else { return nil }
-        if message.contains("Flooding was detected") { return .flood }
+        if isFlood(message) { return isOfAnother(outcome) ? nil : .flood }
         guard outcome.code == CURLE_RECV_ERROR else { return nil }
         // libcurl's own callback, which fails for want of room alone.
         if message.contains("user callback function failed") {
@@ -214,6 +214,14 @@ enum CurlErrors {
         }
         guard message.contains("Too many CONTINUATION frames") else { return nil }
         return .header("more frames of HTTP/2 than nghttp2 takes")
+    }
+
+    private static func isFlood(_ message: String) -> Bool { message.contains("Flooding was detected") }
+
+    /// Whether the message is about another connection, which flooded while nobody used it: older versions of curl close that in
+    /// the name of a transfer that looks for one. A flood is a thousand frames of nine bytes at least.
+    private static func isOfAnother(_ outcome: CurlOutcome) -> Bool {
+        isFlood(outcome.message) && outcome.readBytes.map { $0 < 4096 } ?? false
     }
 
     /// Whether frames broke the rules of HTTP/2. nghttp2 gives the connection up then, and libcurl closes it, though the server
@@ -240,7 +248,8 @@ enum CurlErrors {
     /// has no words for that alone, and does not say why it was reset. It may have been refused. Newer versions have words for it,
     /// and none where a connection ended within an answer.
     static func isReset(_ outcome: CurlOutcome) -> Bool {
-        outcome.isHTTP2 && !outcome.tellsGoawayApart && outcome.code == CURLE_PARTIAL_FILE && outcome.message.isEmpty
+        outcome.isHTTP2 && !outcome.tellsGoawayApart && outcome.code == CURLE_PARTIAL_FILE
+            && (outcome.message.isEmpty || !outcome.hasHead && isOfAnother(outcome))
     }
 
     /// Whether the server has ended TCP without the goodbye of TLS, which OpenSSL does not note where curl reads for it.
@@ -345,7 +354,9 @@ enum CurlErrors {
     private static func ownWords(_ outcome: CurlOutcome) -> String? {
         var text = outcome.message
         while text.last?.isWhitespace == true { text.removeLast() }
-        guard !text.isEmpty, text != String(cString: curl_easy_strerror(outcome.code)) else { return nil }
+        guard !text.isEmpty, text != String(cString: curl_easy_strerror(outcome.code)), !isOfAnother(outcome) else {
+            return nil
+        }
         for secret in outcome.secrets where !secret.isEmpty {
             text = text.replacing(secret, with: QueryRedaction.mark)
         }

@@ -160,13 +160,18 @@ final class CurlMulti {
             guard system_unread(socket) > 0 || secure?.hasUnread == true else { return false }
             return secure?.hasAnswer(socket) ?? true
         }
+        beginsUse(of: connection)
+        return false
+    }
+
+    /// The connection is used for the first time.
+    func beginsUse(of connection: UInt64) {
         // Mostly the newest.
         if let place = unusedSockets.lastIndex(where: { system_socket_name($0) == connection }) {
             let socket = unusedSockets.remove(at: place)
             sockets[Int(socket)] = Socket(connection: connection)
             usedSockets[connection] = socket
         }
-        return false
     }
 
     /// Nothing is sent or received on it any more; curl finds out, and closes it.
@@ -176,6 +181,9 @@ final class CurlMulti {
         if isSocket(socket) {
             if let connection = sockets[Int(socket)]?.connection {
                 usedSockets[connection] = nil
+                if !secureConnections.isEmpty {
+                    secureConnections.noteClose(of: connection, bytes: system_socket_taken(socket))
+                }
             } else if let place = unusedSockets.lastIndex(of: socket) {
                 unusedSockets.remove(at: place)
             }

@@ -78,6 +78,8 @@ final class CurlTransfer: LingeringStream {
     private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
     var isFlooded = false
+    /// Bytes that its connection had brought by the time at which it was sent.
+    private var readBytesBefore: UInt64 = 0
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
     private var earlierError: Int32 = 0
     private var isDiscarding = false
@@ -163,15 +165,14 @@ final class CurlTransfer: LingeringStream {
             },
             connected: { context, address, _, remotePort, localPort in
                 CurlTransfer.with(context) { transfer in
-                    let before = transfer.connectionName
+                    let before = transfer.secureConnection
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
-                    let isFlooded = transfer.wasFlooded(before)
                     transfer.noteConnection()
-                    guard !transfer.stopsRepetition(afterFlood: isFlooded), !transfer.turnsBack else {
+                    guard !transfer.stopsRepetition(after: before), !transfer.turnsBack else {
                         return CURL_PREREQFUNC_ABORT
                     }
-                    if !transfer.isSent { transfer.handle?.passOverMessage() }
                     transfer.isSent = transfer.connected(to: address)
+                    transfer.readBytesBefore = transfer.secureConnection?.readBytes ?? 0
                     transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
                     guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
                     transfer.abandon()
@@ -189,9 +190,14 @@ final class CurlTransfer: LingeringStream {
         }
     }
 
-    private func wasFlooded(_ connection: UInt64) -> Bool {
-        guard let multi = lane?.multi, !multi.secureConnections.isEmpty else { return false }
-        return multi.secureConnections[connection]?.isFlooded == true
+    /// Since it was sent on that connection.
+    private func readBytes(of connection: SecureConnections.Connection?) -> UInt64? {
+        connection?.readBytes.map { $0 - min($0, readBytesBefore) }
+    }
+
+    private var secureConnection: SecureConnections.Connection? {
+        guard let multi = lane?.multi, !multi.secureConnections.isEmpty else { return nil }
+        return multi.secureConnections[connectionName]
     }
 
     func isOn(_ flood: CurlMulti.Flood) -> Bool {
@@ -277,16 +283,17 @@ final class CurlTransfer: LingeringStream {
     }
 
     private func outcome(_ code: CURLcode) -> CurlOutcome {
-        let connection = lane?.multi.secureConnections[connectionName]
+        let connection = secureConnection
         let outcome = CurlOutcome(
-            code: code, method: request.method, message: handle?.errorMessage ?? "",
-            isMute: handle?.hasEarlierMessage ?? false, isConnected: isConnected, hasHead: parser.isComplete,
-            isChunked: isChunked, headerBytes: parser.bytes, maximumHeaderBytes: request.maximumHeaderBytes,
-            bodyBytes: handle?.bodyBytes ?? 0, announcedBytes: handle?.announcedBytes, headerPart: parser.part,
+            code: code, method: request.method, message: handle?.errorMessage ?? "", isConnected: isConnected,
+            hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
+            maximumHeaderBytes: request.maximumHeaderBytes, bodyBytes: handle?.bodyBytes ?? 0,
+            announcedBytes: handle?.announcedBytes, headerPart: parser.part,
             lastFieldName: parser.lastFieldName, systemError: systemError,
             handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
             isHTTP2: connection?.isHTTP2 ?? false, isShared: connection?.isShared ?? false,
             isFlooded: connection?.isFlooded ?? false, isFirst: connection?.hasFailed != true,
+            readBytes: isSent ? readBytes(of: connection) : 0,
             secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
             usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
             isTunnelled: isTunnelled, proxy: proxy,
@@ -451,6 +458,7 @@ final class CurlTransfer: LingeringStream {
         let isInTLS = isTunnelled && proxy?.isSecure == true
         if let connection = handle?.takeConnection(port: request.url.port, isInTLS: isInTLS) {
             lane?.multi.secureConnections.note(connection, connectionName)
+            if connection.isHTTP2 { lane?.multi.beginsUse(of: connectionName) }
         } else if let multi = lane?.multi, !multi.secureConnections.isEmpty {
             multi.secureConnections.forget(ifClosed: connectionName)
         }
@@ -476,12 +484,13 @@ final class CurlTransfer: LingeringStream {
     ///
     /// What HTTP/2 refuses curl sends as often again, on each kind of connection. It does so once: then a new connection has its
     /// turn, and at last one of its own: four times in all.
-    private func stopsRepetition(afterFlood isFlooded: Bool) -> Bool {
+    private func stopsRepetition(after connectionBefore: SecureConnections.Connection?) -> Bool {
         guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection != .unshared else { return false }
         // A server that floods the connection before is not asked again.
         var before = CurlOutcome(
             code: CURLE_RECV_ERROR, message: handle?.messageOfLastConnection ?? "", isHTTP2: isHTTP2,
-            isFlooded: isFlooded)
+            isFlooded: connectionBefore?.isFlooded ?? false,
+            readBytes: readBytes(of: connectionBefore))
         if CurlErrors.excess(before) == .flood {
             before.isFlooded = true
             ownFailure = CurlErrors.failure(before)
@@ -809,7 +818,6 @@ final class CurlTransfer: LingeringStream {
     }
 
     private func openSocket(_ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-        if !isSent { handle?.passOverMessage() }
         guard allows(address), let lane else { return CURL_SOCKET_BAD }
         return lane.multi.noteSocket(ccurl_open_socket(purpose, address), for: handle?.easy)
     }

@@ -6,7 +6,6 @@ import ImgdlCore
 final class EasyHandle {
     let easy: UnsafeMutableRawPointer
     private let errorBuffer: UnsafeMutablePointer<CChar>
-    private var earlierMessage = ""
     private var fields: TextList?
     private var addresses: TextList?
     /// Contents of files that libcurl reads where they are.
@@ -75,7 +74,6 @@ final class EasyHandle {
     /// Forgets what was said of the transfer before. `messageOfLastConnection` begins at either of the first two characters.
     func forgetOutcome() {
         errorBuffer.update(repeating: 0, count: 2)
-        earlierMessage = ""
         stream.pointee = ccurl_stream()
         status = CURLE_OK
         guard handshake.pointee != nil else { return }
@@ -107,21 +105,13 @@ final class EasyHandle {
     /// below 8.8 keep it over a transfer's end.
     var systemError: Int32 { Int32(ccurl_get_long(easy, CURLINFO_OS_ERRNO)) }
 
-    /// What curl says of the connection that the transfer is sent on; empty where it has said something of others before.
-    var errorMessage: String { errorBuffer.pointee == 0 || hasEarlierMessage ? "" : String(cString: errorBuffer) }
+    var errorMessage: String { String(cString: errorBuffer) }
 
     /// What curl said of the connection before, once it has another one: to be searched, not shown. From 8.19.0 on it empties
     /// the buffer when it connects anew, but only the first character goes.
-    var messageOfLastConnection: String { hasEarlierMessage ? "" : messageInBuffer }
-
-    private var messageInBuffer: String { String(cString: errorBuffer + (errorBuffer.pointee == 0 ? 1 : 0)) }
-
-    /// The buffer holds what was said before; below 8.19.0 nothing more is written to it then.
-    var hasEarlierMessage: Bool { !earlierMessage.isEmpty && messageInBuffer == earlierMessage }
-
-    /// What has been said by now is of connections that curl closed while it looked for one: whoever's they were, they are not
-    /// its transfer's.
-    func passOverMessage() { earlierMessage = messageInBuffer }
+    var messageOfLastConnection: String {
+        errorBuffer.pointee == 0 ? String(cString: errorBuffer + 1) : errorMessage
+    }
 
     /// The proxy's answer to CONNECT.
     var proxyStatus: Int { ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE) }

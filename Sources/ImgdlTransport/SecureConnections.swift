@@ -43,8 +43,10 @@ struct SecureConnections {
         /// Whether more has come, on its socket or in OpenSSL, than TLS says by itself (session tickets, new keys), which is read.
         /// Nobody uses the connection.
         func hasAnswer(_ socket: Int32) -> Bool { ccurl_secure_has_answer(handshake, socket) }
-        /// Grows with each read that brings something.
-        var readBytes: UInt64 { ccurl_secure_read_bytes(handshake) }
+        /// What its socket had brought when it was closed.
+        fileprivate var bytesAtClose: UInt64?
+        /// Grows with each read that brings something; nil: it is closed, and not known.
+        var readBytes: UInt64? { isClosed ? bytesAtClose : ccurl_secure_read_bytes(handshake) }
     }
 
     struct Server: Hashable {
@@ -90,6 +92,9 @@ struct SecureConnections {
         connections[name] = nil
         tunnels.remove(name)
     }
+
+    /// Its socket is about to be closed, and has brought so many bytes; negative: not known.
+    func noteClose(of name: UInt64, bytes: Int64) { connections[name]?.bytesAtClose = UInt64(exactly: bytes) }
 
     /// Told by one of its streams.
     mutating func noteFlood(of name: UInt64) {

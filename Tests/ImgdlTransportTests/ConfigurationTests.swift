@@ -331,6 +331,22 @@ final class ConfigurationTests: XCTestCase {
                 + "must be closed",
             isHTTP2: true, secureEnd: CCURL_SECURE_LEFT)
         XCTAssertEqual(CurlErrors.failure(flooded).code, .protocolError)
+        // These words are about another connection where its own has brought too little for a flood.
+        for (bytes, isFlood) in [(nil, true), (0, false), (4095, false), (4096, true)] as [(UInt64?, Bool)] {
+            var outcome = flooded
+            outcome.readBytes = bytes
+            XCTAssertEqual(CurlErrors.excess(outcome), isFlood ? .flood : nil)
+            outcome.isHTTP2 = false
+            outcome.code = CURLE_COULDNT_CONNECT
+            XCTAssertEqual(CurlErrors.failure(outcome).message.contains("Flood"), isFlood)
+            outcome = flooded
+            outcome.readBytes = bytes
+            outcome.code = CURLE_PARTIAL_FILE
+            outcome.tellsGoawayApart = false
+            XCTAssertEqual(CurlErrors.isReset(outcome), !isFlood)
+            outcome.hasHead = true
+            XCTAssertFalse(CurlErrors.isReset(outcome))
+        }
         // One whose server takes no answers: then libcurl cannot send them, and has no words for that.
         var unanswered = CurlOutcome(
             code: CURLE_SEND_ERROR, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_OPEN)

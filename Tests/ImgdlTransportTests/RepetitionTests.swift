@@ -132,12 +132,16 @@ final class RepetitionTests: TransportTestCase {
         }
     }
 
-    /// curl finds out that a server has flooded a connection at rest when it looks for one for another server, in the name of
+    /// curl may find out that a server has flooded a connection at rest when it looks for one for another server, in the name of
     /// that request: it is no fact about its own server, however the first answer to it is lost.
     func testAFloodOfAConnectionAtRestIsNoOtherServers() throws {
         let refusal = frame(3, 0, 1, [0, 0, 0, 7])
         let farewell = frame(7, 0, 0, [UInt8](repeating: 0, count: 8))
-        for (name, loss) in [("refused", refusal), ("turned away", farewell), ("closed", []), ("not there", [])] {
+        // Late: when the flood comes the request is under way.
+        let losses = [
+            ("refused", refusal), ("late", refusal), ("turned away", farewell), ("closed", []), ("not there", []),
+        ]
+        for (name, loss) in losses {
             let authority = try Authority(TLS(), protocols: ["h2"])
             defer { authority.removeFiles() }
             try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
@@ -154,18 +158,23 @@ final class RepetitionTests: TransportTestCase {
             let honest = try serve(authority, signals) { [self] connection, stream in
                 asked.change { $0 += 1 }
                 guard asked.read({ $0 }) == 1 else { return Self.send(answer(stream), connection) }
+                _ = signals.wait(gate: "loss", party: connection.party, until: .never)
                 Self.send(loss, connection)
                 if loss != refusal { connection.hangUp() }
             }
             defer { honest.stop() }
             XCTAssertTrue(record(of: try start("https://127.0.0.1:\(floods.port)/")).isFinished)
+            let url = "https://127.0.0.1:\(name == "not there" ? 1 : honest.port)/"
+            let early = name == "late" ? try start(url) : nil
+            let end = loop.now.advanced(byMilliseconds: 20_000)
+            while early != nil, asked.read({ $0 }) == 0, loop.now < end { loop.turn(transport) }
             signals.gate("flood").open()
             XCTAssertNotNil(flooded.wait(until: .patient) { $0 ? true : nil })
             // curl looks once in a second.
             let second = loop.now.advanced(byMilliseconds: 1_100)
             while loop.now < second { loop.turn(transport) }
-            let port = name == "not there" ? 1 : honest.port
-            let record = record(of: try start("https://127.0.0.1:\(port)/"))
+            signals.gate("loss").open()
+            let record = record(of: try early ?? start(url))
             if name == "not there" {
                 XCTAssertEqual(record.failure?.code, .connectFailed)
                 XCTAssertEqual(record.failure?.message.contains("Flood"), false, record.failure?.message ?? "")
