@@ -139,13 +139,14 @@ final class TurnWatchTests: XCTestCase {
         let wasCrowded = Boxed(false)
         let outcome = try read(
             after: { watch in
-                for _ in 0..<300 {
+                for index in 0..<300 {
                     _ = watch.during {
                         work(0.5)
                         watch.received(bytes)
                     }
                     if watch.isCrowded { wasCrowded.value = true }
-                    work(1.5)
+                    // 1.5 ms in the middle, and no beat of 8 ms: the watch, which looks every 8 ms, could see no turn.
+                    work(1 + Double(index * 7 % 11) / 10)
                 }
             },
             { _, _, spent in spent < 6 })
