@@ -107,8 +107,8 @@ final class EasyHandle {
 
     var errorMessage: String { String(cString: errorBuffer) }
 
-    /// What curl said of the connection before, once it has another one: to be searched, not shown. From 8.19.0 on it empties
-    /// the buffer when it connects anew, but only the first character goes.
+    /// curl's words about the connection before, once the transfer has another one: to be searched, not shown. From 8.19.0 on
+    /// curl empties the buffer when it connects anew, but only the first character goes.
     var messageOfLastConnection: String {
         errorBuffer.pointee == 0 ? String(cString: errorBuffer + 1) : errorMessage
     }

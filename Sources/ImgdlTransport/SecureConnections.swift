@@ -43,7 +43,7 @@ struct SecureConnections {
         /// Whether more has come, on its socket or in OpenSSL, than TLS says by itself (session tickets, new keys), which is read.
         /// Nobody uses the connection.
         func hasAnswer(_ socket: Int32) -> Bool { ccurl_secure_has_answer(handshake, socket) }
-        /// What its socket had brought when it was closed.
+        /// Bytes that its socket had brought when it was closed; nil: not known.
         fileprivate var bytesAtClose: UInt64?
         /// Grows with each read that brings something; nil: it is closed, and not known.
         var readBytes: UInt64? { isClosed ? bytesAtClose : ccurl_secure_read_bytes(handshake) }

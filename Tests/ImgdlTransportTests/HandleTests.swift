@@ -171,7 +171,7 @@ final class HandleTests: TransportTestCase {
         }
     }
 
-    /// What curl said of a transfer before is not taken for words about a connection of the next one.
+    /// curl's words about a transfer are not taken for words about a connection of the next one.
     func testAMessageOfTheTransferBefore() throws {
         let handle = try EasyHandle()
         handle.setErrorBuffer()
