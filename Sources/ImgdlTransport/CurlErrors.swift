@@ -248,8 +248,7 @@ enum CurlErrors {
     /// has no words for that alone, and does not say why it was reset. It may have been refused. Newer versions have words for it,
     /// and none where a connection ended within an answer.
     static func isReset(_ outcome: CurlOutcome) -> Bool {
-        outcome.isHTTP2 && !outcome.tellsGoawayApart && outcome.code == CURLE_PARTIAL_FILE
-            && (outcome.message.isEmpty || !outcome.hasHead && isOfAnother(outcome))
+        outcome.isHTTP2 && !outcome.tellsGoawayApart && outcome.code == CURLE_PARTIAL_FILE && outcome.message.isEmpty
     }
 
     /// Whether the server has ended TCP without the goodbye of TLS, which OpenSSL does not note where curl reads for it.

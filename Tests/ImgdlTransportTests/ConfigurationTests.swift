@@ -339,13 +339,6 @@ final class ConfigurationTests: XCTestCase {
             outcome.isHTTP2 = false
             outcome.code = CURLE_COULDNT_CONNECT
             XCTAssertEqual(CurlErrors.failure(outcome).message.contains("Flood"), isFlood)
-            outcome = flooded
-            outcome.readBytes = bytes
-            outcome.code = CURLE_PARTIAL_FILE
-            outcome.tellsGoawayApart = false
-            XCTAssertEqual(CurlErrors.isReset(outcome), !isFlood)
-            outcome.hasHead = true
-            XCTAssertFalse(CurlErrors.isReset(outcome))
         }
         // One whose server takes no answers: then libcurl cannot send them, and has no words for that.
         var unanswered = CurlOutcome(
