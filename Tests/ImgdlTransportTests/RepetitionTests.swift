@@ -143,12 +143,15 @@ final class RepetitionTests: TransportTestCase {
             XCTAssertEqual(end.asked, 2, name)
         }
 
-        // As where nobody floods. Newer versions of curl ask once more where a new connection ends without an answer.
+        // As where nobody floods: a new connection that is closed without an answer is lost. Newer versions of curl ask once more,
+        // unless they were just sending (about 1 of 140, with the flood and without).
         let closed = try endBesideAFlood([], hangsUp: true)
-        let usual = try endBesideAFlood([], hangsUp: true, floods: false)
-        XCTAssertEqual(closed.record.failure?.code, usual.record.failure?.code)
-        XCTAssertEqual(closed.asked, usual.asked)
-        XCTAssertEqual(usual.record.failure?.code, usual.asked == 1 ? .connectionLost : nil)
+        if CurlVersion.tellsGoawayApart, closed.record.isFinished {
+            XCTAssertEqual(closed.asked, 2)
+        } else {
+            XCTAssertEqual(closed.record.failure?.code, .connectionLost, closed.record.failure?.message ?? "")
+            XCTAssertEqual(closed.asked, 1)
+        }
 
         let nowhere = try endBesideAFlood([], hangsUp: true, isThere: false)
         XCTAssertEqual(nowhere.record.failure?.code, .connectFailed)
@@ -158,7 +161,7 @@ final class RepetitionTests: TransportTestCase {
     /// How a request ends, and how often its server was asked, which first sends `loss`, once another server has flooded a
     /// connection at rest. `isUnderWay`: when the flood comes.
     private func endBesideAFlood(
-        _ loss: [UInt8], isUnderWay: Bool = false, hangsUp: Bool, isThere: Bool = true, floods: Bool = true
+        _ loss: [UInt8], isUnderWay: Bool = false, hangsUp: Bool, isThere: Bool = true
     ) throws -> (record: TransferRecord, asked: Int) {
         let authority = try Authority(TLS(), protocols: ["h2"])
         defer { authority.removeFiles() }
@@ -168,7 +171,7 @@ final class RepetitionTests: TransportTestCase {
         let flooding = try serve(authority, signals) { [self] connection, stream in
             Self.send(answer(stream), connection)
             _ = signals.wait(gate: "flood", party: connection.party, until: .never)
-            if floods { Self.send((0..<1800).flatMap { _ in frame(4, 0, 0) }, connection) }
+            Self.send((0..<1800).flatMap { _ in frame(4, 0, 0) }, connection)
             flooded.change { $0 = true }
         }
         defer { flooding.stop() }
