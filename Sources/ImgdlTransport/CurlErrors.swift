@@ -318,7 +318,7 @@ enum CurlErrors {
             case _ where !outcome.hasHead: "\(broken), or sent a field of more than 64 KiB, \(closed)"
             default: "\(broken), \(closed)"
             }
-        return Failure(.protocolError, sentence)
+        return Failure(excess(outcome) == .flood ? .flood : .protocolError, sentence)
     }
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says

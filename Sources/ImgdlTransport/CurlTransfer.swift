@@ -78,6 +78,8 @@ final class CurlTransfer: LingeringStream {
     private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
     var isFlooded = false
+    /// That connection, where it is one of TLS.
+    private var secure: SecureConnections.Connection?
     /// Bytes that its connection had brought by the time at which it was sent.
     private var readBytesBefore: UInt64 = 0
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
@@ -150,6 +152,7 @@ final class CurlTransfer: LingeringStream {
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
+                    transfer.secure?.noteAnswer()
                     if transfer.isLingering { return transfer.passOver(bytes) ? bytes.count : bytes.count &+ 1 }
                     if transfer.keepsBodyBack || !transfer.takesPiece { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
@@ -159,6 +162,7 @@ final class CurlTransfer: LingeringStream {
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.receivedLine(line.count) }
+                    transfer.secure?.noteAnswer()
                     if transfer.isLingering { return transfer.passOver(header: line) ? line.count : line.count &+ 1 }
                     return transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
                 }
@@ -172,7 +176,8 @@ final class CurlTransfer: LingeringStream {
                         return CURL_PREREQFUNC_ABORT
                     }
                     transfer.isSent = transfer.connected(to: address)
-                    transfer.readBytesBefore = transfer.secureConnection?.readBytes ?? 0
+                    transfer.secure = transfer.secureConnection
+                    transfer.readBytesBefore = transfer.secure?.readBytes ?? 0
                     transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
                     guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
                     transfer.abandon()
@@ -193,6 +198,18 @@ final class CurlTransfer: LingeringStream {
     /// Since it was sent on that connection.
     private func readBytes(of connection: SecureConnections.Connection?) -> UInt64? {
         connection?.readBytes.map { $0 - min($0, readBytesBefore) }
+    }
+
+    /// Since it was sent, or since something came of an answer on its connection: of no request.
+    var strayBytes: UInt64 {
+        guard isSent, let secure, let bytes = readBytes(of: secure) else { return 0 }
+        return min(bytes, secure.strayBytes)
+    }
+
+    /// Its stream has come to its end, or is reset from here.
+    func leavesConnection(isReset: Bool) {
+        if isSent, isReset { secure?.noteReset() }
+        secure = nil
     }
 
     private var secureConnection: SecureConnections.Connection? {
@@ -363,6 +380,7 @@ final class CurlTransfer: LingeringStream {
 
     /// Connections are counted anew, and the next one may have a tunnel to be made. So are the bytes of its body that are sent.
     private func forgetConnection() {
+        secure = nil
         connectionsAtServer = nil
         isSent = false
         sentBytes = 0

@@ -135,9 +135,30 @@ package final class CurlTransport: Transport {
         return RequestLength.refusal(of: request) ?? options.addressGuard?.refusal(ofHost: request.url.host)
     }
 
-    package func nameLookedUp(_ id: TransferID) -> String? {
-        guard let transfer = transfers[id], transfer.lookUp != nil else { return nil }
-        return options.serverToLookUp(transfer.request.url)?.host
+    package func silence(_ id: TransferID) -> Silence {
+        var silence = Silence()
+        guard let transfer = transfers[id] else { return silence }
+        if transfer.lookUp != nil { silence.nameLookedUp = options.serverToLookUp(transfer.request.url)?.host }
+        silence.strayBytes = strayBytes(transfer)
+        return silence
+    }
+
+    /// None where a body on its connection is held back: what has come of that belongs to it, and nobody has seen it.
+    private func strayBytes(_ transfer: CurlTransfer) -> UInt64 {
+        let bytes = transfer.strayBytes
+        guard bytes >= Silence.floodBytes else { return bytes }
+        let isHeldBack = transfers.all.contains { other in
+            (other.isPaused || other.isInLine) && other.lane === transfer.lane
+                && other.connectionName == transfer.connectionName
+        }
+        return isHeldBack ? 0 : bytes
+    }
+
+    /// All that wait on the connection end as floods do, and nobody uses it any more.
+    private func closeFlooded(_ transfer: CurlTransfer) {
+        guard let multi = transfer.lane?.multi, strayBytes(transfer) >= Silence.floodBytes else { return }
+        multi.secureConnections.noteFlood(of: transfer.connectionName)
+        multi.disconnect(transfer.connectionName)
     }
 
     private func lookUp(_ host: String, for transfer: CurlTransfer) {
@@ -344,6 +365,7 @@ package final class CurlTransport: Transport {
         }
         guard transfer.handle != nil else { return leaveServer(transfer, handshakeEnded: false) }
         if transfer.isLingering { return }
+        closeFlooded(transfer)
         if lingering.join(transfer, loop.now) {
             // It may be paused: what is left of it would never come.
             nudgeLater(transfer)
@@ -409,6 +431,7 @@ package final class CurlTransport: Transport {
     private func release(_ transfer: CurlTransfer, isCancelled: Bool = false) {
         guard let handle = transfer.handle.take(), let lane = transfer.lane.take() else { return }
         lane.multi.remove(handle)
+        transfer.leavesConnection(isReset: isCancelled || transfer.isAbandoned)
         if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
         handle.transfer = nil
         lane.giveBack(handle)

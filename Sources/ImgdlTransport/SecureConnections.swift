@@ -43,6 +43,23 @@ struct SecureConnections {
         /// Whether more has come, on its socket or in OpenSSL, than TLS says by itself (session tickets, new keys), which is read.
         /// Nobody uses the connection.
         func hasAnswer(_ socket: Int32) -> Bool { ccurl_secure_has_answer(handshake, socket) }
+        /// Bytes that it had brought when something came of an answer last. Beyond those that it has brought: what may
+        /// still come of streams that were reset.
+        private var answeredBytes: UInt64 = 0
+        /// What a server may send of one stream before it hears of its reset: libcurl's largest window.
+        private static let windowBytes: UInt64 = 32 << 20
+
+        /// Something has come of an answer.
+        func noteAnswer() { answeredBytes = max(answeredBytes, readBytes ?? 0) }
+
+        func noteReset() { answeredBytes = max(answeredBytes, readBytes ?? 0) + Self.windowBytes }
+
+        /// Bytes that it has brought since: of no answer.
+        var strayBytes: UInt64 {
+            let bytes = readBytes ?? 0
+            return bytes - min(bytes, answeredBytes)
+        }
+
         /// Bytes that its socket had brought when it was closed; nil: not known.
         fileprivate var bytesAtClose: UInt64?
         /// Grows with each read that brings something; nil: it is closed, and not known.

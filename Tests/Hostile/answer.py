@@ -52,7 +52,10 @@ WORDS = {
         r"coding “[^”]+”", r"has \d+ codings .*the limit is \d+", r"hand on \d+ bytes.*the limit is \d+",
         r"has taken \d+ ms of CPU time.*the limit is \d+ ms", r"hold \d+ bytes of memory, the limit is \d+"),
     "DECODE_TIMEOUT": r"the limit of \d+ ms of CPU time",
-    "FLOOD": r"what belongs to no request, for \d+ ms .*the connection was closed",
+    "FLOOD": (
+        r"what belongs to no request, for \d+ ms .*the connection was closed",
+        r"the server broke the rules of HTTP/2\b.* and its connection was closed",
+        r"nothing of the answer for %(idle_timeout_ms)s ms, and meanwhile \d+ bytes of what belongs to no request"),
     "FRAME_LIMIT": r"more than the limit of \d+ frames",
     "HEADER_LIMIT": (
         r"(header|trailers|interim responses|the proxy's answer to CONNECT)\b.* went over a limit: .*"

@@ -330,7 +330,7 @@ final class ConfigurationTests: XCTestCase {
             message: "nghttp2_session_mem_recv() returned -904:Flooding was detected in this HTTP/2 session, and it "
                 + "must be closed",
             isHTTP2: true, secureEnd: CCURL_SECURE_LEFT)
-        XCTAssertEqual(CurlErrors.failure(flooded).code, .protocolError)
+        XCTAssertEqual(CurlErrors.failure(flooded).code, .flood)
         // These words are about another connection where its own has brought too little for a flood.
         for (bytes, isFlood) in [(nil, true), (0, false), (4095, false), (4096, true)] as [(UInt64?, Bool)] {
             var outcome = flooded
@@ -343,10 +343,10 @@ final class ConfigurationTests: XCTestCase {
         // One whose server takes no answers: then libcurl cannot send them, and has no words for that.
         var unanswered = CurlOutcome(
             code: CURLE_SEND_ERROR, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_OPEN)
-        XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
+        XCTAssertEqual(CurlErrors.failure(unanswered).code, .flood)
         XCTAssertTrue(CurlErrors.failure(unanswered).message.contains("reads no answers"))
         unanswered.secureEnd = CCURL_SECURE_LEFT
-        XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
+        XCTAssertEqual(CurlErrors.failure(unanswered).code, .flood)
         for change in [
             { $0.secureEnd = CCURL_SECURE_ENDED }, { $0.isHTTP2 = false }, { $0.systemError = EPIPE },
             { $0.isFirst = false },
@@ -360,11 +360,11 @@ final class ConfigurationTests: XCTestCase {
         for code in [CURLE_HTTP2, CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE] {
             var other = CurlOutcome(code: code, message: "m", isHTTP2: true, isShared: true, isFlooded: true)
             other.systemError = EPIPE
-            XCTAssertEqual(CurlErrors.failure(other).code, .protocolError, "\(code)")
+            XCTAssertEqual(CurlErrors.failure(other).code, .flood, "\(code)")
             XCTAssertTrue(CurlErrors.failure(other).message.contains("with a flood of frames"), "\(code)")
         }
         unanswered.hasHead = true
-        XCTAssertEqual(CurlErrors.failure(unanswered).code, .protocolError)
+        XCTAssertEqual(CurlErrors.failure(unanswered).code, .flood)
         // One that was reset, which leaves nothing of a connection that takes no more, and which older versions have no words for.
         for hasHead in [false, true] {
             var reset = CurlOutcome(

@@ -6,7 +6,7 @@ extension Transport {
     func trim(connections: Bool) {}
     func reportEnds() {}
     func leaveConnections() {}
-    func nameLookedUp(_ id: TransferID) -> String? { nil }
+    func silence(_ id: TransferID) -> Silence { Silence() }
     var isCrowded: Bool { false }
     var trust: [UInt8] { [] }
     func cookies(for request: TransportRequest) -> [UInt8]? { nil }

@@ -7,11 +7,7 @@ import XCTest
 @testable import ImgdlTransport
 
 /// What has no answer is sent once more on another connection, by libcurl or after it, but for what the server would do twice.
-final class RepetitionTests: TransportTestCase {
-    private func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
-        [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
-    }
-
+final class RepetitionTests: FrameTestCase {
     /// The connection on which it was sent first counts: that was HTTP/1.1, though the next one speaks HTTP/2.
     func testWhatAConnectionOfHTTP1HasTakenIsNotSentOverHTTP2() throws {
         let authorities = try [Authority(TLS(), protocols: ["http/1.1"]), Authority(TLS(), protocols: ["h2"])]
@@ -196,47 +192,5 @@ final class RepetitionTests: TransportTestCase {
         while loop.now < second { loop.turn(transport) }
         signals.gate("loss").open()
         return (record(of: try early ?? start(url)), asked.read { $0 })
-    }
-
-    private func answer(_ stream: UInt8) -> [UInt8] { frame(1, 5, stream, [0x88]) }
-
-    /// HTTP/2 in raw frames: `body` is called for each request.
-    private func serve(
-        _ authority: Authority, _ signals: Signals,
-        _ body: @escaping @Sendable (_ connection: Connection, _ stream: UInt8) -> Void
-    ) throws -> Listener {
-        let listener = try Listener(journal: Journal(), signals: signals)
-        let settings = frame(4, 0, 0)
-        try listener.start { connection in
-            guard (try? connection.secure(by: authority)) != nil else { return }
-            Self.send(settings, connection)
-            Self.readFrames(connection) { type, stream in if type == 1 { body(connection, stream) } }
-        }
-        return listener
-    }
-
-    private static func send(_ bytes: [UInt8], _ connection: Connection) {
-        try? bytes.withUnsafeBytes { try connection.send($0) }
-    }
-
-    private static func receive(_ connection: Connection) -> [UInt8]? {
-        var part = [UInt8](repeating: 0, count: 4096)
-        guard let count = try? part.withUnsafeMutableBytes({ try connection.receive(into: $0) }), count > 0 else {
-            return nil
-        }
-        return Array(part[..<count])
-    }
-
-    /// Until the connection ends.
-    private static func readFrames(_ connection: Connection, _ body: (_ type: UInt8, _ stream: UInt8) -> Void) {
-        var bytes: [UInt8] = []
-        var at = 24  // behind the preface
-        while let more = receive(connection) {
-            bytes += more
-            while at + 9 <= bytes.count {
-                body(bytes[at + 3], bytes[at + 8])
-                at += 9 + Int(bytes[at]) << 16 + Int(bytes[at + 1]) << 8 + Int(bytes[at + 2])
-            }
-        }
     }
 }

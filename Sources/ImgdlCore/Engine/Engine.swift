@@ -133,7 +133,7 @@ final class Engine {
             }
             if let deadline = downloads.nextDeadline, deadline <= now {
                 downloads.deadlineReached(now, heardUntil: heardUntil(now)) { [transport] in
-                    transport?.nameLookedUp($0)
+                    transport?.silence($0) ?? Silence()
                 }
                 performActions()
             }

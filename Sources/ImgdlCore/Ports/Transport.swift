@@ -51,8 +51,8 @@ package protocol Transport: AnyObject {
     /// never come to its end. nil: there is nothing, or it is written already. Threads: any.
     func takeLegacy() -> (@Sendable () -> Void)?
 
-    /// The host whose addresses it still waits for; nil: none.
-    func nameLookedUp(_ id: TransferID) -> String?
+    /// Asked where its connect or idle timeout has come.
+    func silence(_ id: TransferID) -> Silence
 
     /// When `deadlineReached` wants to be called next, nil for never.
     var deadline: Instant? { get }

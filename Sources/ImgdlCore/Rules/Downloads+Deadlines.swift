@@ -18,9 +18,9 @@ extension Downloads {
 
     /// Nothing is started for an end that has come before all others that are due have. `heardUntil`: what came before has
     /// been told; nil: all has. A transfer that was to be heard of later may have been: its own clocks wait for that.
-    /// `nameLookedUp`: as of `Transport`.
+    /// `silence`: as of `Transport`.
     package mutating func deadlineReached(
-        _ now: Instant, heardUntil: Instant? = nil, nameLookedUp: (TransferID) -> String? = { _ in nil }
+        _ now: Instant, heardUntil: Instant? = nil, silence: (TransferID) -> Silence = { _ in Silence() }
     ) {
         holdStarts()
         endOverdue(now)
@@ -30,7 +30,7 @@ extension Downloads {
         while let owner = deadlines.popDue(now) {
             switch owner {
             case .transfer(let id):
-                if let deadline = expireTransfer(id, now, heardUntil, nameLookedUp) { unheard.append((deadline, id)) }
+                if let deadline = expireTransfer(id, now, heardUntil, silence) { unheard.append((deadline, id)) }
             case .partial(let id, let variant): showPartial(id, variant, now)
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
             case .grace(let number): expireGrace(number, now)
@@ -109,7 +109,7 @@ extension Downloads {
 
     /// Gives its deadline where it has passed, and nobody knows yet whether something has come.
     private mutating func expireTransfer(
-        _ id: TransferID, _ now: Instant, _ heardUntil: Instant, _ nameLookedUp: (TransferID) -> String?
+        _ id: TransferID, _ now: Instant, _ heardUntil: Instant, _ silence: (TransferID) -> Silence
     ) -> Instant? {
         // A reminder that an earlier one has replaced is still in the heap: it has nothing to say.
         guard transfers.contains(id), let reminder = transfers[id].reminder, reminder <= now else { return nil }
@@ -127,13 +127,13 @@ extension Downloads {
             finished(id, now)
             return nil
         }
-        return expireEach(id, heardUntil, now, nameLookedUp(id))
+        return expireEach(id, heardUntil, now, silence(id))
     }
 
     /// Each subscriber at its own connect or idle timeout, the transfer with its last. Gives the next one's as
     /// `expireTransfer` does: it may have joined later.
     private mutating func expireEach(
-        _ id: TransferID, _ heardUntil: Instant, _ now: Instant, _ nameLookedUp: String?
+        _ id: TransferID, _ heardUntil: Instant, _ now: Instant, _ silence: Silence
     ) -> Instant? {
         let isConnecting = transfers[id].phase == .connecting
         var next: Instant?
@@ -149,8 +149,8 @@ extension Downloads {
             if deadline <= heardUntil {
                 downloads.subscribers[subscriber].doom =
                     isConnecting
-                    ? Self.noConnection(within: timeout, nameLookedUp)
-                    : Failure(.idleTimeout, "the server sent nothing of the answer for \(timeout) ms")
+                    ? Self.noConnection(within: timeout, silence.nameLookedUp)
+                    : Self.noAnswer(for: timeout, silence)
             } else {
                 next = min(next ?? deadline, deadline)
                 connectTimeout = min(connectTimeout, ownConnectTimeout)
@@ -172,6 +172,13 @@ extension Downloads {
         if next <= now { return next }
         remind(next, .transfer(id))
         return nil
+    }
+
+    /// A server that sends all the time, and nothing of an answer, is not asked again as one is that was silent.
+    private static func noAnswer(for timeout: Int64, _ silence: Silence) -> Failure {
+        let sentence = "the server sent nothing of the answer for \(timeout) ms"
+        guard silence.isFlood else { return Failure(.idleTimeout, sentence) }
+        return Failure(.flood, "\(sentence), and meanwhile \(silence.strayBytes) bytes of what belongs to no request")
     }
 
     private static func noConnection(within timeout: Int64, _ nameLookedUp: String?) -> Failure {

@@ -76,7 +76,7 @@ package final class SchemeTransport: Transport {
         transfer.finish(givingUp: true)
     }
 
-    package func nameLookedUp(_ id: TransferID) -> String? { network.nameLookedUp(id) }
+    package func silence(_ id: TransferID) -> Silence { network.silence(id) }
 
     package func setPaused(_ id: TransferID, _ isPaused: Bool) {
         guard let transfer = relayed[id] else { return network.setPaused(id, isPaused) }

@@ -12,10 +12,10 @@ PICTURE = good(3, 5)
 STATUS = literal(":status", 200)
 
 
-# nghttp2 ends some floods by itself, newer versions more of them (docs/versions.md).
-ENDED = (FLOOD, "PROTOCOL")
+# Whoever ends it: this side, nghttp2, or the idle timeout.
+ENDED = FLOOD
 # These cost so little, or come in so few frames, that no turn needs take 50 ms: to the request they are silence.
-QUIET = (*ENDED, "IDLE_TIMEOUT")
+QUIET = FLOOD
 # Newer versions of libcurl read less at a time (8.14 does, 7.88 does not): no turn takes 50 ms there, others get theirs, and
 # every flood may be silence until the idle timeout, of which it takes most of the CPU.
 READS_LITTLE = LIBCURL >= (8, 14)

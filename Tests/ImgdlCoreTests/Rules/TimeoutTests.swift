@@ -31,7 +31,11 @@ final class TimeoutTests: XCTestCase {
         let a = play.submit("a")
         play.skip()
         play.now = play.now.advanced(byMilliseconds: 500)
-        play.downloads.deadlineReached(play.now) { $0 == a.transfer ? "a.example" : nil }
+        play.downloads.deadlineReached(play.now) {
+            var silence = Silence()
+            if $0 == a.transfer { silence.nameLookedUp = "a.example" }
+            return silence
+        }
         let message = "no connection within 500 ms: “a.example” was still being looked up"
         play.expect([
             .stop(a.transfer), .end(a.subscriber, timeout(.connectTimeout, message)), .forget(a.transfer),
@@ -149,6 +153,35 @@ final class TimeoutTests: XCTestCase {
             .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms", 200)),
             .forget(a.transfer),
         ])
+    }
+
+    /// A flood is not silence: it is not asked for again, whoever hears of it first.
+    func testAServerThatSendsWhatIsForNobodyFloods() {
+        let silent = "the server sent nothing of the answer for 300 ms"
+        for (bytes, failure) in [
+            (65_535, Failure(.idleTimeout, silent)),
+            (65_536, Failure(.flood, "\(silent), and meanwhile 65536 bytes of what belongs to no request")),
+        ] {
+            var play = Play { $0.idleTimeout = 300 }
+            let a = play.submit("a")
+            let patient = play.submit("a", .with { $0.idleTimeout = 500 })
+            play.connected(a.transfer)
+            play.skip()
+            func pass(_ milliseconds: Int64) {
+                play.now = play.now.advanced(byMilliseconds: milliseconds)
+                play.downloads.deadlineReached(play.now) { _ in
+                    var silence = Silence()
+                    silence.strayBytes = UInt64(bytes)
+                    return silence
+                }
+            }
+            pass(300)
+            play.expect([.end(a.subscriber, .failure(failure))])
+            pass(200)
+            var last = failure
+            last.message = last.message.replacingOccurrences(of: "300", with: "500")
+            play.expect([.stop(a.transfer), .end(patient.subscriber, .failure(last)), .forget(a.transfer)])
+        }
     }
 
     func testIdleBringsWhatCanBeSalvaged() {

@@ -1,0 +1,157 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// What has come on a connection while nothing came of an answer: of floods, and not of what belongs to somebody.
+final class SilenceTests: FrameTestCase {
+    private let signals = Signals()
+    private let sent = Monitor(0)
+    private var listener: Listener!
+
+    override func tearDown() {
+        super.tearDown()
+        listener?.stop()
+    }
+
+    /// `answers`: how each request is answered, in the order in which they come, on whatever connection; the last one for
+    /// all that follow.
+    private func serve(_ answers: [@Sendable (Connection, UInt8) -> Void]) throws {
+        let authority = try Authority(TLS(), protocols: ["h2"])
+        addTeardownBlock { authority.removeFiles() }
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let asked = Monitor(0)
+        listener = try serve(authority, signals) { connection, stream in
+            let number = asked.read { $0 }
+            asked.change { $0 += 1 }
+            answers[min(number, answers.count - 1)](connection, stream)
+        }
+    }
+
+    private var url: String { "https://127.0.0.1:\(listener.port)/" }
+
+    /// Of libcurl's settings: its windows hold from then on.
+    private var acknowledgement: [UInt8] { frame(4, 1, 0) }
+
+    private func stray(_ id: TransferID) -> UInt64 { transport.silence(id).strayBytes }
+
+    private func turn(milliseconds: Int64) {
+        let end = loop.now.advanced(byMilliseconds: milliseconds)
+        while loop.now < end { loop.turn(transport) }
+    }
+
+    /// Acknowledgements of pings that nobody sent want no answer, and nghttp2 takes any number of them.
+    private func flood(_ count: Int) -> [UInt8] { repeated(frame(6, 1, 0, [UInt8](repeating: 0, count: 8)), count) }
+
+    func testAFloodIsOfNoRequest() throws {
+        let bytes = flood(10_000)
+        try serve([{ connection, _ in Self.send(bytes, connection) }, { _, _ in }])
+        let ids = try (1...2).map { _ in try start(url) }
+        run(until: stray(ids[0]) >= bytes.count)
+        XCTAssertLessThan(stray(ids[0]), UInt64(bytes.count) * 11 / 10, "with what TLS adds")
+    }
+
+    /// Whoever leaves its connection takes the others along: they would wait as long, and nobody else gets it.
+    func testAFloodEndsWithItsConnection() throws {
+        let bytes = flood(10_000)
+        let waits: @Sendable (Connection, UInt8) -> Void = { _, _ in }
+        try serve([
+            waits, waits, { connection, _ in Self.send(bytes, connection) }, { [self] in Self.send(answer($1), $0) },
+        ])
+        let ids = try (1...3).map { _ in try start(url) }
+        run(until: stray(ids[0]) >= bytes.count)
+        transport.cancel(ids[0])
+        for id in ids.dropFirst() { XCTAssertEqual(record(of: id).failure?.code, .flood) }
+        XCTAssertTrue(record(of: try start(url)).isFinished, "on another connection")
+        XCTAssertEqual(listener.journal.log.connections.count, 2)
+    }
+
+    /// A few frames are what connections have.
+    func testAPingIsNoFlood() throws {
+        let bytes = flood(20)
+        try serve([
+            { _, _ in }, { connection, _ in Self.send(bytes, connection) }, { [self] in Self.send(answer($1), $0) },
+        ])
+        let ids = try (1...2).map { _ in try start(url) }
+        run(until: stray(ids[1]) >= bytes.count)
+        transport.cancel(ids[1])
+        XCTAssertTrue(record(of: try start(url)).isFinished)
+        XCTAssertFalse(recorder[ids[0]].hasEnded)
+        XCTAssertEqual(listener.journal.log.connections.count, 1, "on the same connection")
+    }
+
+    /// The body of another request belongs to that one, also where its pieces are small.
+    func testABodyOfAnotherIsNoFlood() throws {
+        let piece = Array("some".utf8)
+        try serve([
+            { _, _ in },
+            { [self] connection, stream in
+                Self.send(frame(1, 4, stream, [0x88]), connection)
+                for _ in 0..<50 { Self.send(repeated(frame(0, 0, stream, piece), 1_000), connection) }
+                Self.send(frame(0, 1, stream), connection)
+            },
+        ])
+        let waiting = try start(url)
+        let other = record(of: try start(url))
+        XCTAssertEqual(other.body.count, 200_000)
+        XCTAssertLessThan(stray(waiting), Silence.floodBytes)
+    }
+
+    /// What a server has sent of a body that nobody wants any more, or will before it hears of that, is no flood.
+    func testABodyThatWasCancelledIsNoFlood() throws {
+        let part = [UInt8](repeating: 7, count: 16_384)
+        try serve([
+            { _, _ in }, { _, _ in },
+            { [self] connection, stream in
+                Self.send(acknowledgement + frame(1, 4, stream, [0x88]), connection)
+                Self.send(frame(0, 0, stream, part), connection)
+                _ = signals.wait(gate: "cancelled", party: connection.party, until: .patient)
+                // What its window has room for.
+                for _ in 0..<6 { Self.send(frame(0, 0, stream, part), connection) }
+                sent.change { $0 += 1 }
+            },
+            { [self] in Self.send(answer($1), $0) },
+        ])
+        let waiting = try start(url)
+        let beside = try start(url)
+        let cancelled = try start(url)
+        run(until: recorder[cancelled].body.count >= part.count)
+        transport.cancel(cancelled)
+        signals.gate("cancelled").open()
+        XCTAssertNotNil(sent.wait(until: .patient) { $0 > 0 ? true : nil })
+        turn(milliseconds: 50)
+        XCTAssertEqual(stray(waiting), 0)
+        transport.cancel(beside)
+        XCTAssertTrue(record(of: try start(url)).isFinished)
+        XCTAssertFalse(recorder[waiting].hasEnded)
+        XCTAssertEqual(listener.journal.log.connections.count, 1, "on the same connection")
+    }
+
+    /// What is held back belongs to whoever is paused.
+    func testABodyThatIsHeldBackIsNoFlood() throws {
+        let part = [UInt8](repeating: 7, count: 16_384)
+        try serve([
+            { _, _ in },
+            { [self] connection, stream in
+                Self.send(acknowledgement + frame(1, 4, stream, [0x88]), connection)
+                _ = signals.wait(gate: "paused", party: connection.party, until: .patient)
+                for _ in 0..<7 { Self.send(frame(0, 0, stream, part), connection) }
+                Self.send(frame(0, 1, stream), connection)
+                sent.change { $0 += 1 }
+            },
+        ])
+        let waiting = try start(url)
+        let paused = try start(url)
+        run(until: recorder[paused].head != nil)
+        transport.setPaused(paused, true)
+        signals.gate("paused").open()
+        XCTAssertNotNil(sent.wait(until: .patient) { $0 > 0 ? true : nil })
+        turn(milliseconds: 50)
+        XCTAssertLessThan(stray(waiting), Silence.floodBytes)
+        transport.setPaused(paused, false)
+        let end = record(of: paused)
+        XCTAssertEqual(end.body.count, 7 * part.count, end.failure?.message ?? "")
+        XCTAssertLessThan(stray(waiting), Silence.floodBytes)
+    }
+}
