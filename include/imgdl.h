@@ -235,8 +235,9 @@ enum {
     IMGDL_ERROR_METADATA_LIMIT = 2307,     /* max_metadata_bytes                                                    */
     IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
     IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
-    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request: all */
-                                           /* requests on that connection end so, and are not tried again           */
+    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request, or   */
+                                           /* sends 64 KiB of it and nothing else until the idle timeout: all        */
+                                           /* requests on that connection end so, and are not tried again            */
 
     /* the cache's disk; no download ends so */
     IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for five seconds, or    */
@@ -1579,13 +1580,12 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            request waits for the place that it takes. Each has the timeouts, max_body_bytes, accepted_statuses and
  *            accepted_types of the request that was answered, of several that shared a transfer those of the first: what that
  *            would not take, or what may not be stored, leaves what is stored as it is.
- * Whose      What is stored answers requests of the same context alone: credentials, cookies (given ones, or the jar's that
- *            would be sent: two contexts, though they say the same), TLS options
- *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
- *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and
- *            partition an answer with `public` is for all credentials and cookies; what the server says of it to others (304,
- *            HEAD) without `public` is theirs. What came with
- *            ALLOW_INVALID_CERTIFICATES over https is not stored. Bodies, URLs and headers lie on the disk as they are,
+ * Whose      What is stored answers requests of the same context alone: credentials, the Cookie field (given, or what the jar
+ *            would send), TLS options with what is in their files, proxy, denied addresses, partition, Host, and all header
+ *            fields of yours but a few that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS
+ *            options, proxy, denial and partition an answer with `public` is for all credentials and cookies; what the server
+ *            says of it to others (304, HEAD) without `public` is theirs. What came with ALLOW_INVALID_CERTIFICATES is not
+ *            stored, and what is stored answers no request with it, over http either. Bodies, URLs and headers lie on the disk as they are,
  *            readable to their user alone, contexts as keyed digests.
  * Modes      imgdl_cache_mode, of the request, else of the downloader. Cache-Control, Pragma, Range and conditions among the
  *            headers of a request are obeyed besides. A request with a modify_request hook looks into the cache when its

@@ -67,9 +67,35 @@ final class ContextTests: ContextTestCase {
         try checkPairs("https://a.example", Way.all, by: .beside)
     }
 
-    /// Over http it changes nothing of the request, and is still another trust.
-    func testWhoTrustsAnybodySharesWithNobodyOverHTTP() throws {
-        try checkPairs("http://a.example", Way.all + [Way.unverified])
+    /// A Cookie field is what the server gets, whoever wrote it.
+    func testGivenCookiesAndThoseOfTheJarAreAlike() throws {
+        try open(onDisk: true) { _ in }
+        let ways = [
+            Way(name: "given", fields: [HeaderField("Cookie", "a=1; b=2")]),
+            Way(name: "jar", identity: Way.identity { $0.usesCookies = true }, cookies: "Cookie: a=1; b=2"),
+            Way(
+                name: "both", fields: [HeaderField("Cookie", "a=1")], identity: Way.identity { $0.usesCookies = true },
+                cookies: "Cookie: a=1; b=2"),
+        ]
+        let others = [
+            Way(name: "less", fields: [HeaderField("Cookie", "a=1")]),
+            Way(name: "two lines", fields: [HeaderField("Cookie", "a=1"), HeaderField("Cookie", "b=2")]),
+            Way(name: "one line of two", fields: [HeaderField("Cookie", "a=1; b=2"), HeaderField("Cookie", "")]),
+            Way(name: "none", identity: Way.identity { $0.usesCookies = true }),
+        ]
+        for (index, first) in ways.enumerated() {
+            serveEach([("Cache-Control", "max-age=60")])
+            let bytes = try XCTUnwrap(get(first, "/\(index)").bytes)
+            for second in ways {
+                let heard = try get(second, "/\(index)", mode: .only)
+                XCTAssertEqual(heard.bytes, bytes, "\(first.name) for \(second.name)")
+            }
+            for other in others {
+                let heard = try get(other, "/\(index)", mode: .only)
+                XCTAssertEqual(heard.failure?.code, .notCached, "\(first.name) for \(other.name)")
+            }
+        }
+        XCTAssertEqual(network.count, ways.count)
     }
 
     /// What a server chooses by is kept as far as it is no secret, and nothing is by which a request says who asks.
@@ -224,15 +250,19 @@ final class ContextTests: ContextTestCase {
         XCTAssertEqual(try heard.map { try end($0).bytes }, [[1], [1], [2]])
     }
 
-    /// Nothing that anybody may have answered is stored.
+    /// Nothing that anybody may have answered is stored, and nothing that is stored answers who trusts anybody.
     func testNothingUnverifiedIsStored() throws {
         serve([("Cache-Control", "public, max-age=60")])
-        let identity = Way.identity { $0.trust.tls.allowsInvalidCertificates = true }
-        for expected in 1...2 {
-            _ = try end(try start("/a", identity: identity))
-            XCTAssertEqual(network.count, expected)
+        for url in ["https://a.example/a", "http://a.example/a"] {
+            let before = network.count
+            for expected in 1...2 {
+                _ = try get(Way.unverified, url)
+                XCTAssertEqual(network.count, before + expected, url)
+            }
+            XCTAssertEqual(try get(Way.all[0], url).outcome, .network, url)
+            XCTAssertEqual(try get(Way.all[0], url).outcome, .hit, url)
+            XCTAssertEqual(try get(Way.unverified, url).outcome, .network, url)
         }
-        XCTAssertEqual(try get("/a").outcome, .network)
     }
 
     /// What broke off is continued by whom it belongs to alone, and by that one it is.

@@ -229,24 +229,4 @@ final class ContextUseTests: ContextTestCase {
             XCTAssertEqual(heard.outcome, .hit)
         }
     }
-
-    // MARK: Whom nobody has verified
-
-    /// Requests of one kind, some over http and some over https: what is known of the ones does not hold for the others.
-    func testNothingUnverifiedIsStoredAfterARequestOverHTTP() throws {
-        serve([("Cache-Control", "max-age=60")])
-        let identity = Way.identity { $0.trust.tls.allowsInvalidCertificates = true }
-        let profile = TransferRequest.Profile(identity: identity, cacheMode: .use)
-        for urls in [["http://a.example/1", "https://a.example/1"], ["https://a.example/2", "http://a.example/2"]] {
-            for url in urls + urls {
-                let stored = network.count
-                _ = try end(try start(url, profile: profile))
-                let isRepeated = url.hasPrefix("http:") && network.count == stored
-                XCTAssertTrue(isRepeated || network.count == stored + 1, url)
-            }
-            let asked = network.count
-            for url in urls { _ = try end(try start(url, profile: profile)) }
-            XCTAssertEqual(network.count, asked + 1, "https is asked again, http is not: \(urls)")
-        }
-    }
 }

@@ -54,7 +54,7 @@ extension Way {
             Way(name: "a body", body: [1]), Way(name: "another body", body: [2]),
             Way(name: "an empty body", body: []),
             field("Origin", "https://b.example"),
-            Way(name: "jar 1", identity: identity { $0.usesCookies = true }, cookies: "Cookie: a=1"),
+            Way(name: "jar 1", identity: identity { $0.usesCookies = true }, cookies: "Cookie: a=3"),
             Way(name: "jar 2", identity: identity { $0.usesCookies = true }, cookies: "Cookie: a=2"),
             trusting("CA") { $0.tls.certificateAuthorities = "/ca" },
             trusting("changed CA") {
@@ -82,7 +82,7 @@ extension Way {
         ]
     }
 
-    /// Over https nothing that it is answered with is stored.
+    /// Nothing that it is answered with is stored.
     static let unverified = trusting("anybody") { $0.tls.allowsInvalidCertificates = true }
 
     /// Whether they ask the same, but for credentials and cookies.

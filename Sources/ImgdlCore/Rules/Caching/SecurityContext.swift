@@ -8,10 +8,10 @@ package struct SecurityContext: Equatable, Sendable {
     let request: ContextMessage
     /// As whom it asks: user and password, Authorization, cookies.
     let credentials: ContextMessage
-    /// False: anybody may have answered it.
+    /// False: it may trust anybody. Its answers are not stored, over http either.
     let isVerified: Bool
 
-    /// `request`: as it is sent, whatever changed it on the way. `cookies`: the Cookie field that is made of a jar; nil: none.
+    /// `request`: as it is sent, whatever changed it on the way. `cookies`: the line of the Cookie field that is made of a jar; nil: none.
     /// `downloader`: what all its requests have in common (`Transport.trust`).
     package init(_ request: TransportRequest, cookies: [UInt8]?, downloader: [UInt8]) {
         let identity = request.manner.identity
@@ -32,16 +32,24 @@ package struct SecurityContext: Equatable, Sendable {
         credentials.add(identity.credential?.user)
         credentials.add(identity.credential?.password)
         credentials.add(identity.allowsBasicOverHTTP)
-        credentials.add(cookies)
+        for line in Self.cookieLines(request.fields, cookies) { credentials.add(line) }
+        credentials.add(nil as [UInt8]?)
         var own = ContextMessage()
         own.add(request.body)
         for field in Self.named(request.fields) where !ContextFields.areForAll(field.name) {
+            if ContextFields.isCookie(field.name) { continue }
             if ContextFields.areCredentials(field.name) { credentials.add(field) } else { own.add(field) }
         }
         self.trust = trust
         self.request = own
         self.credentials = credentials
-        isVerified = !tls.allowsInvalidCertificates || !request.url.isSecure
+        isVerified = !tls.allowsInvalidCertificates
+    }
+
+    /// The lines that are sent: what a jar has makes one, and the caller's own are in it.
+    private static func cookieLines(_ fields: [HeaderField], _ cookies: [UInt8]?) -> [[UInt8]] {
+        if let cookies { return [cookies] }
+        return fields.filter { ContextFields.isCookie($0.name.lowercased()) }.map { Array("Cookie: \($0.value)".utf8) }
     }
 
     /// With names in lower case, in an order of their own: that of fields of different names means nothing. Values stay as
@@ -92,6 +100,8 @@ enum ContextFields {
     ]
 
     static let credentials = ["authorization", "cookie", "proxy-authorization"]
+
+    static func isCookie(_ name: String) -> Bool { name == "cookie" }
 
     static func areCredentials(_ name: String) -> Bool { credentials.contains(name) }
 }
