@@ -832,6 +832,8 @@ final class CurlTransfer: LingeringStream {
     private func sent(_ count: Int64) {
         guard !isEnded, count > sentBytes else { return }
         sentBytes = count
+        // What the server says to each piece of a body belongs to that.
+        secure?.noteAnswer()
         tell { $0.transferSent(id) }
     }
 

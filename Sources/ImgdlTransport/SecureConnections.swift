@@ -49,7 +49,7 @@ struct SecureConnections {
         /// What a server may send of one stream before it hears of its reset: libcurl's largest window.
         private static let windowBytes: UInt64 = 32 << 20
 
-        /// Something has come of an answer.
+        /// Something has come of an answer, or gone of a request.
         func noteAnswer() { answeredBytes = max(answeredBytes, readBytes ?? 0) }
 
         func noteReset() { answeredBytes = max(answeredBytes, readBytes ?? 0) + Self.windowBytes }
