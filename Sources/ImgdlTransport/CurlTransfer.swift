@@ -82,6 +82,8 @@ final class CurlTransfer: LingeringStream {
     private var secure: SecureConnections.Connection?
     /// Bytes that its connection had brought by the time at which it was sent.
     private var readBytesBefore: UInt64 = 0
+    /// Nothing but a flood came until its timeout.
+    var isInFlood = false
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
     private var earlierError: Int32 = 0
     private var isDiscarding = false
@@ -152,7 +154,7 @@ final class CurlTransfer: LingeringStream {
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
-                    transfer.secure?.noteAnswer()
+                    transfer.noteAnswer()
                     if transfer.isLingering { return transfer.passOver(bytes) ? bytes.count : bytes.count &+ 1 }
                     if transfer.keepsBodyBack || !transfer.takesPiece { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
@@ -162,7 +164,7 @@ final class CurlTransfer: LingeringStream {
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.receivedLine(line.count) }
-                    transfer.secure?.noteAnswer()
+                    transfer.noteAnswer()
                     if transfer.isLingering { return transfer.passOver(header: line) ? line.count : line.count &+ 1 }
                     return transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
                 }
@@ -200,11 +202,13 @@ final class CurlTransfer: LingeringStream {
         connection?.readBytes.map { $0 - min($0, readBytesBefore) }
     }
 
-    /// Since it was sent, or since something came of an answer on its connection: of no request.
-    var strayBytes: UInt64 {
+    /// What its connection has brought since it was sent, or since something came of any answer on it: of no request.
+    func strayBytes(_ now: Instant) -> UInt64 {
         guard isSent, let secure, let bytes = readBytes(of: secure) else { return 0 }
-        return min(bytes, secure.strayBytes)
+        return min(bytes, secure.strayBytes(now))
     }
+
+    private func noteAnswer() { secure?.noteAnswer(transport._withUnsafeGuaranteedRef { $0.now }) }
 
     /// Its stream has come to its end, or is reset from here.
     func leavesConnection(isReset: Bool) {
@@ -833,7 +837,7 @@ final class CurlTransfer: LingeringStream {
         guard !isEnded, count > sentBytes else { return }
         sentBytes = count
         // What the server says to each piece of a body belongs to that.
-        secure?.noteAnswer()
+        noteAnswer()
         tell { $0.transferSent(id) }
     }
 

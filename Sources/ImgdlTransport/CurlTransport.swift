@@ -140,12 +140,13 @@ package final class CurlTransport: Transport {
         guard let transfer = transfers[id] else { return silence }
         if transfer.lookUp != nil { silence.nameLookedUp = options.serverToLookUp(transfer.request.url)?.host }
         silence.strayBytes = strayBytes(transfer)
+        transfer.isInFlood = silence.isFlood
         return silence
     }
 
     /// None where a body on its connection is held back: what has come of that belongs to it, and nobody has seen it.
     private func strayBytes(_ transfer: CurlTransfer) -> UInt64 {
-        let bytes = transfer.strayBytes
+        let bytes = transfer.strayBytes(loop.now)
         guard bytes >= Silence.floodBytes else { return bytes }
         let isHeldBack = transfers.all.contains { other in
             (other.isPaused || other.isInLine) && other.lane === transfer.lane
@@ -154,9 +155,11 @@ package final class CurlTransport: Transport {
         return isHeldBack ? 0 : bytes
     }
 
-    /// All that wait on the connection end as floods do, and nobody uses it any more.
+    /// All that wait on the connection of one that a flood has ended end so, too, and nobody uses it any more.
     private func closeFlooded(_ transfer: CurlTransfer) {
-        guard let multi = transfer.lane?.multi, strayBytes(transfer) >= Silence.floodBytes else { return }
+        guard transfer.isInFlood, let multi = transfer.lane?.multi, strayBytes(transfer) >= Silence.floodBytes else {
+            return
+        }
         multi.secureConnections.noteFlood(of: transfer.connectionName)
         multi.disconnect(transfer.connectionName)
     }

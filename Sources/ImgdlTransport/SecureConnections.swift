@@ -49,13 +49,22 @@ struct SecureConnections {
         /// What a server may send of one stream before it hears of its reset: libcurl's largest window.
         private static let windowBytes: UInt64 = 32 << 20
 
+        /// When that was; nil: never.
+        private var lastAnswer: Instant?
+        /// Milliseconds for which curl may have kept more of an answer before it is given out.
+        private static let turnTime: Int64 = 250
+
         /// Something has come of an answer, or gone of a request.
-        func noteAnswer() { answeredBytes = max(answeredBytes, readBytes ?? 0) }
+        func noteAnswer(_ now: Instant) {
+            lastAnswer = now
+            answeredBytes = max(answeredBytes, readBytes ?? 0)
+        }
 
         func noteReset() { answeredBytes = max(answeredBytes, readBytes ?? 0) + Self.windowBytes }
 
         /// Bytes that it has brought since: of no answer.
-        var strayBytes: UInt64 {
+        func strayBytes(_ now: Instant) -> UInt64 {
+            if let lastAnswer, now < lastAnswer.advanced(byMilliseconds: Self.turnTime) { return 0 }
             let bytes = readBytes ?? 0
             return bytes - min(bytes, answeredBytes)
         }

@@ -61,10 +61,44 @@ final class SilenceTests: FrameTestCase {
         ])
         let ids = try (1...3).map { _ in try start(url) }
         run(until: stray(ids[0]) >= bytes.count)
+        XCTAssertTrue(transport.silence(ids[0]).isFlood, "its timeout has come")
         transport.cancel(ids[0])
         for id in ids.dropFirst() { XCTAssertEqual(record(of: id).failure?.code, .flood) }
         XCTAssertTrue(record(of: try start(url)).isFinished, "on another connection")
         XCTAssertEqual(listener.journal.log.connections.count, 2)
+    }
+
+    /// Nor is a server honest that has answered others meanwhile.
+    func testAFloodBehindAnAnswerIsOfNoRequest() throws {
+        let bytes = flood(10_000)
+        try serve([
+            { _, _ in },
+            { [self] connection, stream in
+                Self.send(answer(stream), connection)
+                _ = signals.wait(gate: "answered", party: connection.party, until: .patient)
+                Self.send(bytes, connection)
+                sent.change { $0 += 1 }
+            },
+        ])
+        let waiting = try start(url)
+        XCTAssertTrue(record(of: try start(url)).isFinished)
+        signals.gate("answered").open()
+        XCTAssertNotNil(sent.wait(until: .patient) { $0 > 0 ? true : nil })
+        turn(milliseconds: 300)
+        XCTAssertGreaterThanOrEqual(stray(waiting), UInt64(bytes.count))
+    }
+
+    /// Whoever cancels a request knows nothing of floods.
+    func testACancelledRequestLeavesTheOthersAlone() throws {
+        let bytes = flood(10_000)
+        try serve([
+            { _, _ in }, { connection, _ in Self.send(bytes, connection) }, { [self] in Self.send(answer($1), $0) },
+        ])
+        let ids = try (1...2).map { _ in try start(url) }
+        turn(milliseconds: 300)
+        transport.cancel(ids[1])
+        XCTAssertTrue(record(of: try start(url)).isFinished)
+        XCTAssertFalse(recorder[ids[0]].hasEnded)
     }
 
     /// A few frames are what connections have.
@@ -95,6 +129,7 @@ final class SilenceTests: FrameTestCase {
         let waiting = try start(url)
         let other = record(of: try start(url))
         XCTAssertEqual(other.body.count, 200_000)
+        turn(milliseconds: 300)
         XCTAssertLessThan(stray(waiting), Silence.floodBytes)
     }
 
@@ -120,7 +155,7 @@ final class SilenceTests: FrameTestCase {
         transport.cancel(cancelled)
         signals.gate("cancelled").open()
         XCTAssertNotNil(sent.wait(until: .patient) { $0 > 0 ? true : nil })
-        turn(milliseconds: 50)
+        turn(milliseconds: 300)
         XCTAssertEqual(stray(waiting), 0)
         transport.cancel(beside)
         XCTAssertTrue(record(of: try start(url)).isFinished)
@@ -147,7 +182,7 @@ final class SilenceTests: FrameTestCase {
         transport.setPaused(paused, true)
         signals.gate("paused").open()
         XCTAssertNotNil(sent.wait(until: .patient) { $0 > 0 ? true : nil })
-        turn(milliseconds: 50)
+        turn(milliseconds: 300)
         XCTAssertLessThan(stray(waiting), Silence.floodBytes)
         transport.setPaused(paused, false)
         let end = record(of: paused)
