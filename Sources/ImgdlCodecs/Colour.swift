@@ -60,7 +60,9 @@ struct MetadataMeter {
     /// False for what is passed over. Throws `metadataLimit`.
     func fits(_ bytes: Int) throws(Failure) -> Bool {
         if bytes <= room { return true }
-        if options.maximumMetadataBytes != nil { throw options.metadataFailure(held + bytes) }
+        guard options.maximumMetadataBytes == nil else {
+            throw options.metadataFailure(CheckedNumber(held) + CheckedNumber(bytes))
+        }
         return false
     }
 

@@ -1,10 +1,12 @@
+import ImgdlCore
+
 /// Reads the orientation and the thumbnail out of an EXIF block (a TIFF header and its first two directories), and nothing
 /// else. The block comes from the network: every offset is checked, and what makes no sense counts as upright.
 struct EXIFReader {
-    private static let orientationTag = 0x0112
-    private static let thumbnailStartTag = 0x0201
-    private static let thumbnailLengthTag = 0x0202
-    private static let entrySize = 12
+    private static let orientationTag: CheckedNumber = 0x0112
+    private static let thumbnailStartTag: CheckedNumber = 0x0201
+    private static let thumbnailLengthTag: CheckedNumber = 0x0202
+    private static let entrySize: CheckedNumber = 12
 
     private let block: UnsafeRawBufferPointer
     private let isBigEndian: Bool
@@ -35,46 +37,47 @@ struct EXIFReader {
     }
 
     private var thumbnail: UnsafeRawBufferPointer? {
-        guard let first = number(at: 4, bytes: 4), let count = number(at: first, bytes: 2),
-            let second = number(at: first + 2 + count * Self.entrySize, bytes: 4), second > 0,
-            let secondCount = number(at: second, bytes: 2)
-        else { return nil }
-        var start: Int?
-        var length: Int?
-        for index in 0..<secondCount {
-            let entry = second + 2 + index * Self.entrySize
+        let first = number(at: 4, bytes: 4)
+        let count = number(at: first, bytes: 2)
+        guard let second = number(at: first + 2 + count * Self.entrySize, bytes: 4), second > 0 else { return nil }
+        var start: CheckedNumber?
+        var length: CheckedNumber?
+        for entry in entries(of: second) {
             guard let tag = number(at: entry, bytes: 2), let value = number(at: entry + 8, bytes: 4) else { break }
             if tag == Self.thumbnailStartTag { start = value }
             if tag == Self.thumbnailLengthTag { length = value }
         }
-        guard let start, let length, length > 0, start <= block.count, length <= block.count - start else { return nil }
-        return UnsafeRawBufferPointer(rebasing: block[start..<start + length])
+        guard let begin = start?.count(upTo: block.count), let end = (start + length)?.count(upTo: block.count),
+            begin < end
+        else { return nil }
+        return UnsafeRawBufferPointer(rebasing: block[begin..<end])
+    }
+
+    /// Where they begin, as many as the directory says it has.
+    private func entries(of directory: CheckedNumber?) -> some Sequence<CheckedNumber?> {
+        let count = number(at: directory, bytes: 2)?.count(upTo: Int(UInt16.max)) ?? 0
+        return (0..<count).lazy.map { directory + 2 + CheckedNumber($0) * Self.entrySize }
     }
 
     private var orientation: Int {
-        guard let directory = number(at: 4, bytes: 4), let count = number(at: directory, bytes: 2) else { return 1 }
-        for index in 0..<count {
-            let entry = directory + 2 + index * Self.entrySize
+        for entry in entries(of: number(at: 4, bytes: 4)) {
             guard let tag = number(at: entry, bytes: 2) else { break }
             if tag == Self.orientationTag { return value(ofEntry: entry) }
         }
         return 1
     }
 
-    private func value(ofEntry entry: Int) -> Int {
-        guard let type = number(at: entry + 2, bytes: 2), let width = [1: 1, 3: 2, 4: 4][type],
-            let value = number(at: entry + 8, bytes: width), (1...8).contains(value)
+    private func value(ofEntry entry: CheckedNumber?) -> Int {
+        let widths: [CheckedNumber: Int] = [1: 1, 3: 2, 4: 4]
+        guard let type = number(at: entry + 2, bytes: 2), let width = widths[type],
+            let value = number(at: entry + 8, bytes: width)?.count(upTo: 8), value > 0
         else { return 1 }
         return value
     }
 
-    /// Offsets are 32-bit numbers and small sums of them: Int holds them all.
-    private func number(at offset: Int, bytes: Int) -> Int? {
-        guard offset >= 0, offset <= block.count - bytes else { return nil }
-        var number = 0
-        for index in 0..<bytes {
-            number = number << 8 | Int(block[offset + (isBigEndian ? index : bytes - 1 - index)])
-        }
-        return number
+    private func number(at offset: CheckedNumber?, bytes: Int) -> CheckedNumber? {
+        isBigEndian
+            ? CheckedNumber(bigEndian: block, at: offset, count: bytes)
+            : CheckedNumber(littleEndian: block, at: offset, count: bytes)
     }
 }

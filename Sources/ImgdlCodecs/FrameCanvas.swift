@@ -54,11 +54,25 @@ struct FrameCanvas {
 }
 
 extension PixelRectangle {
-    /// The part of it on a canvas of that size.
+    /// As a file has it: nil beyond 32 bits.
+    init?(x: CheckedNumber?, y: CheckedNumber?, width: CheckedNumber?, height: CheckedNumber?) {
+        let most = Int(UInt32.max)
+        guard let x = x?.count(upTo: most), let y = y?.count(upTo: most), let width = width?.count(upTo: most),
+            let height = height?.count(upTo: most)
+        else { return nil }
+        self.init(x: x, y: y, width: width, height: height)
+    }
+
+    /// The part of it on a canvas of that size. None of its numbers is below 0.
     func clipped(width limitX: Int, height limitY: Int) -> PixelRectangle {
         let (left, top) = (min(x, limitX), min(y, limitY))
-        return PixelRectangle(
-            x: left, y: top, width: min(x + width, limitX) - left, height: min(y + height, limitY) - top)
+        return PixelRectangle(x: left, y: top, width: min(width, limitX - left), height: min(height, limitY - top))
+    }
+
+    /// All of it is on a canvas of that size.
+    func isWithin(width canvasWidth: Int, height canvasHeight: Int) -> Bool {
+        let (right, bottom) = (CheckedNumber(x) + CheckedNumber(width), CheckedNumber(y) + CheckedNumber(height))
+        return right?.count(upTo: canvasWidth) != nil && bottom?.count(upTo: canvasHeight) != nil
     }
 
     func covers(width canvasWidth: Int, height canvasHeight: Int) -> Bool {

@@ -186,7 +186,10 @@ struct GIFReader {
         return UnsafeRawBufferPointer(rebasing: rest[..<count])
     }
 
-    static func number(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> Int { Int(bytes[at]) | Int(bytes[at + 1]) << 8 }
+    /// Two bytes, which are there: sums and products of two such numbers have room.
+    static func number(_ bytes: UnsafeRawBufferPointer, _ at: CheckedNumber) -> Int {
+        CheckedNumber(littleEndian: bytes, at: at, count: 2)?.count(upTo: Int(UInt16.max)) ?? 0
+    }
 }
 
 /// A frame's descriptor, with the control block ahead of it.

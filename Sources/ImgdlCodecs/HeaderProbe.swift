@@ -26,8 +26,8 @@ struct HeaderProbe: ImageProbe {
     private var frame: JPEGFrame?
 
     private struct JPEGFrame {
-        var width: Int
-        var height: Int
+        var width: CheckedNumber?
+        var height: CheckedNumber?
         var components: Int
         /// Bytes a pixel that coefficients take, if they are kept.
         var coefficients: Int
@@ -53,8 +53,12 @@ struct HeaderProbe: ImageProbe {
 
     private mutating func decide(_ size: PictureSize) { state = .decided(size) }
 
-    private mutating func decide(width: Int, height: Int, held: Int = 0, beside: Int = 0) {
-        decide(width > 0 && height > 0 ? .known(width: width, height: height, held: held, beside: beside) : .unknown)
+    private mutating func decide(width: CheckedNumber?, height: CheckedNumber?, held: Int = 0, beside: Int = 0) {
+        let most = Int(UInt32.max)
+        guard let width = width?.count(upTo: most), let height = height?.count(upTo: most), width > 0, height > 0 else {
+            return decide(.unknown)
+        }
+        decide(.known(width: width, height: height, held: held, beside: beside))
     }
 
     /// The next piece, of so many bytes; `keeping`: together with those that are there.
@@ -94,12 +98,17 @@ struct HeaderProbe: ImageProbe {
         }
     }
 
-    private func big(_ offset: Int, _ count: Int) -> Int {
-        (0..<count).reduce(0) { $0 << 8 | Int(bytes[offset + $1]) }
+    private func big(_ offset: CheckedNumber, _ count: Int) -> CheckedNumber? {
+        withUnsafeBytes(of: bytes) { CheckedNumber(bigEndian: $0, at: offset, count: count) }
     }
 
-    private func little(_ offset: Int, _ count: Int) -> Int {
-        (0..<count).reversed().reduce(0) { $0 << 8 | Int(bytes[offset + $1]) }
+    private func little(_ offset: CheckedNumber, _ count: Int) -> CheckedNumber? {
+        withUnsafeBytes(of: bytes) { CheckedNumber(littleEndian: $0, at: offset, count: count) }
+    }
+
+    /// Fourteen bits of four bytes.
+    private func side(_ offset: CheckedNumber, from bit: Int = 0) -> CheckedNumber? {
+        little(offset, 4)?.length.map { CheckedNumber($0 >> bit & 0x3FFF) }
     }
 
     private func holds(_ text: StaticString, at offset: Int) -> Bool {
@@ -121,11 +130,10 @@ struct HeaderProbe: ImageProbe {
             let taken = isAnimated ? 0 : WebPStill.bytesPerPixel(isLossless: false, hasAlpha: hasAlpha)
             decide(width: little(24, 3) + 1, height: little(27, 3) + 1, beside: taken)
         } else if holds("VP8L", at: 12), bytes[20] == 0x2F {
-            let bits = little(21, 4)
             let taken = WebPStill.bytesPerPixel(isLossless: true, hasAlpha: true)
-            decide(width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1, beside: taken)
+            decide(width: side(21) + 1, height: side(21, from: 14) + 1, beside: taken)
         } else if holds("VP8 ", at: 12), bytes[23] == 0x9D, bytes[24] == 0x01, bytes[25] == 0x2A {
-            decide(width: little(26, 2) & 0x3FFF, height: little(28, 2) & 0x3FFF)
+            decide(width: side(26), height: side(26, from: 16))
         } else {
             decide(.unknown)
         }
@@ -156,8 +164,7 @@ struct HeaderProbe: ImageProbe {
     }
 
     private mutating func readLength(_ marker: UInt8) {
-        let length = big(0, 2)
-        guard length >= 2 else { return decide(.unknown) }
+        guard let rest = (big(0, 2) - 2)?.count(upTo: Self.longestSegment) else { return decide(.unknown) }
         // Frames: all from 0xC0 on but the tables (0xC4, 0xCC) and what is reserved (0xC8).
         if (0xC0...0xCF).contains(marker), ![0xC4, 0xC8, 0xCC].contains(marker) {
             guard frame == nil else { return decide(.unknown) }
@@ -165,7 +172,7 @@ struct HeaderProbe: ImageProbe {
         } else if marker == 0xDA {
             expect(1, .jpegScan, keeping: true)
         } else {
-            expect(2, .jpegMarker, skipping: length - 2)
+            expect(2, .jpegMarker, skipping: rest)
         }
     }
 
@@ -175,6 +182,7 @@ struct HeaderProbe: ImageProbe {
         expect(3 * components, .jpegComponents(marker: marker), keeping: true)
     }
 
+    private static var longestSegment: Int { Int(UInt16.max) }
     /// libjpeg knows no more.
     private static var mostComponents: Int { 4 }
 
@@ -195,9 +203,10 @@ struct HeaderProbe: ImageProbe {
         if marker & 3 == 2 { return decide(width: frame.width, height: frame.height, held: frame.coefficients) }
         if count == 1 { return decide(width: frame.width, height: frame.height) }
         self.frame = frame
-        let length = big(0, 2)
-        guard length >= 8 + 3 * count else { return decide(.unknown) }
-        expect(2, .jpegMarker, skipping: length - 8 - 3 * count)
+        guard let rest = (big(0, 2) - CheckedNumber(8 + 3 * count))?.count(upTo: Self.longestSegment) else {
+            return decide(.unknown)
+        }
+        expect(2, .jpegMarker, skipping: rest)
     }
 
     /// Of fewer components than there are: others follow.

@@ -233,7 +233,7 @@ final class JPEGDecoder: FormatDecoder {
         let state = codec_jpeg_profile(session, &bytes, &size)
         defer { codec_jpeg_forget_profile(session) }
         if state == CODEC_PROFILE_TOO_LONG, let most = options.maximumMetadataBytes {
-            throw options.metadataFailure(most + 1)
+            throw options.metadataFailure(CheckedNumber(most) + 1)
         }
         guard state != CODEC_PROFILE_NONE else { return }
         let isHeld = try metadata.fits(size)

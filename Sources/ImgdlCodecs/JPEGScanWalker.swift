@@ -1,4 +1,5 @@
 import Glibc
+import ImgdlCore
 
 /// Follows the marker stream of a JPEG (ITU-T T.81 annex B) as it arrives: which scan the bytes belong to, where each one
 /// begins and ends, and where the picture ends. No byte is looked at twice. Segments are passed over by their length, so
@@ -59,8 +60,9 @@ struct JPEGScanWalker {
                 state = .length(marker, high: bytes[position])
                 position += 1
             case .length(let marker, let high?):
-                let length = Int(high) << 8 | Int(bytes[position])
-                state = .segment(remaining: max(0, length - 2), isScanHeader: marker == 0xDA)
+                let length = CheckedNumber(Int(high) << 8 | Int(bytes[position]))
+                let remaining = (length - 2)?.count(upTo: Int(UInt16.max)) ?? 0
+                state = .segment(remaining: remaining, isScanHeader: marker == 0xDA)
                 position += 1
             case .segment(let remaining, let isScanHeader):
                 let passed = min(remaining, bytes.count - position)

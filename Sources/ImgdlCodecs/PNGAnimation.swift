@@ -7,35 +7,6 @@ import ImgdlCore
 /// are wanted nothing that was shown is taken back: behind frames that are whole, damage is a failure. Frames are decoded when
 /// all are wanted, and the first where it is not the default image.
 final class PNGAnimation {
-    struct Control {
-        var rectangle: PixelRectangle
-        var milliseconds: Int
-        var disposal: FrameCanvas.Disposal
-        var blends: Bool
-
-        /// nil for operations that do not exist.
-        init?(_ bytes: UnsafeRawBufferPointer) {
-            rectangle = PixelRectangle(
-                x: Control.number(bytes, 12), y: Control.number(bytes, 16), width: Control.number(bytes, 4),
-                height: Control.number(bytes, 8))
-            let numerator = Int(bytes[20]) << 8 | Int(bytes[21])
-            let denominator = Int(bytes[22]) << 8 | Int(bytes[23])
-            milliseconds = numerator * 1000 / (denominator == 0 ? 100 : denominator)
-            switch bytes[24] {
-            case 0: disposal = .none
-            case 1: disposal = .background
-            case 2: disposal = .previous
-            default: return nil
-            }
-            guard bytes[25] < 2 else { return nil }
-            blends = bytes[25] == 1
-        }
-
-        static func number(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> Int {
-            Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self)))
-        }
-    }
-
     private let options: DecodeOptions
     private let clock: DecodeClock
     /// Signature and the chunks that each frame needs.
@@ -97,11 +68,12 @@ final class PNGAnimation {
 
     /// The signature, IHDR, PLTE or tRNS, whole. One of each counts, for libpng too: every frame is given what is kept here.
     func keep(_ bytes: UnsafeRawBufferPointer, name: String) throws(Failure) {
-        if name == "IHDR", bytes.count >= 16 {
-            (width, height) = (Control.number(bytes, 8), Control.number(bytes, 12))
-            guard max(width, height) <= Int32.max else {
-                throw Failure(.badImageData, "the PNG is broken: it cannot be \(width) × \(height) pixels large")
+        if name == "IHDR", let across = Control.number(bytes, 8), let down = Control.number(bytes, 12) {
+            let most = Int(Int32.max)
+            guard let width = across.count(upTo: most), let height = down.count(upTo: most) else {
+                throw Failure(.badImageData, "the PNG is broken: it cannot be \(across) × \(down) pixels large")
             }
+            (self.width, self.height) = (width, height)
             let isDeep = options.pixelFormat == .rgba16 && bytes.count > 16 && bytes[16] == 16
             canvas = FrameCanvas(
                 width: width, height: height, format: isDeep ? .rgba16 : options.pixelFormat.straight)
@@ -114,9 +86,11 @@ final class PNGAnimation {
     /// The data of acTL, nil if it is damaged. One behind the image data does not count.
     func announce(_ bytes: UnsafeRawBufferPointer?) {
         guard !isBehindImageData else { return }
-        guard let bytes, bytes.count == 8, announced == 0, Control.number(bytes, 0) > 0 else { return giveUp() }
-        announced = Control.number(bytes, 0)
-        plays = Control.number(bytes, 4)
+        let most = Int(UInt32.max)
+        guard let bytes, bytes.count == 8, announced == 0, let frames = Control.number(bytes, 0)?.count(upTo: most),
+            frames > 0, let plays = Control.number(bytes, 4)?.count(upTo: most)
+        else { return giveUp() }
+        (announced, self.plays) = (frames, plays)
     }
 
     /// The data of fcTL, nil if it is damaged.
@@ -127,7 +101,7 @@ final class PNGAnimation {
         }
         try endFrame()
         let area = control.rectangle
-        guard area.width > 0, area.height > 0, area.x + area.width <= width, area.y + area.height <= height,
+        guard area.width > 0, area.height > 0, area.isWithin(width: width, height: height),
             isBehindImageData || begun == 0 && area.covers(width: width, height: height)
         else { return try fail() }
         begun += 1
@@ -155,7 +129,7 @@ final class PNGAnimation {
     }
 
     /// An fdAT chunk begins; `length` is that of the image data in it.
-    func beginFrameData(sequence: Int, length: Int) throws(Failure) {
+    func beginFrameData(sequence: CheckedNumber?, length: Int) throws(Failure) {
         guard !isBroken, announced > 0 else { return }
         guard advance(sequence), isBehindImageData, control != nil else { return try fail() }
         hasData = true
@@ -203,9 +177,9 @@ final class PNGAnimation {
 
     // MARK: Frames
 
-    private func advance(_ number: Int) -> Bool {
+    private func advance(_ number: CheckedNumber?) -> Bool {
         defer { sequence += 1 }
-        return number == sequence
+        return number == CheckedNumber(sequence)
     }
 
     private func checkFrame() throws(Failure) {

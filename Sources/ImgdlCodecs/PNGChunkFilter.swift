@@ -26,6 +26,8 @@ struct PNGChunkFilter {
     private static let headLength = 8
     private static let checksumLength = 4
     private static let sequenceLength = 4
+    /// PNG section 5.3. So what stands around a chunk's data can be added.
+    private static let longestChunk = Int(Int32.max)
     /// No chunk that is needed whole is longer; EXIF may hold a thumbnail.
     private static let longestWhole = 64 * 1024
     private static let longestEXIF = 1024 * 1024
@@ -119,7 +121,8 @@ struct PNGChunkFilter {
                 return unit
             case .frameSequence(let length):
                 guard try hold(&rest, Self.headLength + Self.sequenceLength) else { return nil }
-                let sequence = held.bytes.suffix(Self.sequenceLength).reduce(0) { $0 << 8 | Int($1) }
+                let sequence = CheckedNumber(
+                    bigEndian: held.bytes, at: CheckedNumber(Self.headLength), count: Self.sequenceLength)
                 held.removeAll()
                 try animation.beginFrameData(sequence: sequence, length: length)
                 state = .frameData(remaining: length + Self.checksumLength)
@@ -172,8 +175,8 @@ struct PNGChunkFilter {
 
     /// True when the chunk is image data, whose head is passed on at once.
     private mutating func judgeHead() throws(Failure) -> Bool {
-        let length = held.bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-        guard let name = Self.name(of: held.bytes), length <= Int32.max else {
+        let stored = CheckedNumber(bigEndian: held.bytes, at: 0, count: 4)
+        guard let name = Self.name(of: held.bytes), let length = stored?.count(upTo: Self.longestChunk) else {
             throw Failure(.badImageData, "the PNG is broken: a chunk has an impossible name or length")
         }
         if progress == .nothing {

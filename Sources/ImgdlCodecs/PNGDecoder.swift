@@ -207,7 +207,9 @@ final class PNGDecoder: FormatDecoder {
         var size = 0
         var isTooLong: Int32 = 0
         let profile = codec_png_profile(session, &size, &isTooLong)
-        if isTooLong != 0, let most = options.maximumMetadataBytes { throw options.metadataFailure(most + 1) }
+        if isTooLong != 0, let most = options.maximumMetadataBytes {
+            throw options.metadataFailure(CheckedNumber(most) + 1)
+        }
         let bytes = UnsafeRawBufferPointer(start: profile, count: size)
         try filter.readProfile(bytes, found.is_gray != 0 ? CODEC_SAMPLES_GRAY : CODEC_SAMPLES_COLOURS)
     }

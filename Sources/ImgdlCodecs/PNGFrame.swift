@@ -23,8 +23,8 @@ final class PNGFrame {
         codec_png_ignore_checksums(session)
         let copy = ByteBuffer()
         try copy.append(setup.bytes)
-        copy.store(UInt32(width).bigEndian, at: Self.sizeOffset)
-        copy.store(UInt32(height).bigEndian, at: Self.sizeOffset + 4)
+        copy.store(UInt32(clamping: width).bigEndian, at: Self.sizeOffset)
+        copy.store(UInt32(clamping: height).bigEndian, at: Self.sizeOffset + 4)
         try feed(copy.bytes)
     }
 
@@ -61,7 +61,8 @@ final class PNGFrame {
 
     private func feedChunkHead(_ name: StaticString, _ length: Int) throws(Failure) {
         let head = ByteBuffer()
-        try withUnsafeBytes(of: UInt32(length).bigEndian) { (bytes) throws(Failure) in try head.append(bytes) }
+        let stored = UInt32(clamping: length).bigEndian
+        try withUnsafeBytes(of: stored) { (bytes) throws(Failure) in try head.append(bytes) }
         try head.append(UnsafeRawBufferPointer(start: name.utf8Start, count: 4))
         try feed(head.bytes)
     }

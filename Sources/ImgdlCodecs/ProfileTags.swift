@@ -1,3 +1,5 @@
+import ImgdlCore
+
 /// The tag table of an ICC profile (ICC.1:2022 section 7.3), and whether lcms2 is done with it in bounded time: asked before
 /// lcms2 sees it, since no call of it can be stopped.
 ///
@@ -5,8 +7,8 @@
 /// matrices and one grid on each colour's way; a list of processing elements has as many as its author likes, and a picture of
 /// 700 bytes can hold one that takes minutes. What lcms2 cannot make sense of is for it to refuse.
 struct ProfileTags {
-    private static let headerLength = 128
-    private static let entryLength = 12
+    private static let headerLength: CheckedNumber = 128
+    private static let entryLength: CheckedNumber = 12
     /// lcms2 refuses more.
     private static let most = 100
     /// The most numbers in a grid: 46 × 46 × 46 colours, or 17 × 17 × 17 × 17 inks. Those that are made have 33 and 17.
@@ -19,9 +21,9 @@ struct ProfileTags {
     static let mostTagBytes = 128 << 10
 
     private struct Tag {
-        let name: UInt32
-        let start: Int
-        let length: Int
+        let name: CheckedNumber
+        let start: CheckedNumber
+        let length: CheckedNumber
     }
 
     private let bytes: UnsafeRawBufferPointer
@@ -29,14 +31,14 @@ struct ProfileTags {
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     var areBounded: Bool {
-        guard let count = number(Self.headerLength, 4), count <= Self.most else { return true }
+        guard let count = number(Self.headerLength, 4)?.count(upTo: Self.most) else { return true }
         for index in 0..<count {
-            let entry = Self.headerLength + 4 + index * Self.entryLength
+            let entry = Self.headerLength + 4 + CheckedNumber(index) * Self.entryLength
             guard let name = number(entry, 4), let start = number(entry + 4, 4), let length = number(entry + 8, 4)
             else {
                 return true
             }
-            guard isBounded(Tag(name: UInt32(name), start: start, length: length)) else { return false }
+            guard isBounded(Tag(name: name, start: start, length: length)) else { return false }
         }
         return true
     }
@@ -46,26 +48,27 @@ struct ProfileTags {
         if Self.processing.contains(tag.name) { return false }
         guard let type = number(tag.start, 4) else { return true }
         if type == Self.code("mpet") { return false }
-        if Self.tables.contains(tag.name) { return isBoundedTable(tag, type: UInt32(type)) }
-        return !Self.read.contains(tag.name) || tag.length <= Self.mostTagBytes
+        if Self.tables.contains(tag.name) { return isBoundedTable(tag, type: type) }
+        return !Self.read.contains(tag.name) || tag.length.count(upTo: Self.mostTagBytes) != nil
     }
 
     /// A grid's size is what its corners say: lcms2 makes room for it before it looks whether so much is there.
-    private func isBoundedTable(_ tag: Tag, type: UInt32) -> Bool {
-        guard let inputs = number(tag.start + 8, 1), let outputs = number(tag.start + 9, 1) else { return true }
+    private func isBoundedTable(_ tag: Tag, type: CheckedNumber) -> Bool {
+        guard let inputs = byte(tag.start + 8), let outputs = byte(tag.start + 9) else { return true }
         switch type {
         case Self.code("mft1"), Self.code("mft2"):
-            guard let points = number(tag.start + 10, 1) else { return true }
+            guard let points = byte(tag.start + 10) else { return true }
             guard isBoundedGrid(Array(repeating: points, count: inputs), outputs) else { return false }
             guard type == Self.code("mft2") else { return true }
             guard let before = number(tag.start + 48, 2), let behind = number(tag.start + 50, 2) else { return true }
-            return inputs * before + outputs * behind <= Self.mostCurveNumbers
+            let numbers = CheckedNumber(inputs) * before + CheckedNumber(outputs) * behind
+            return numbers?.count(upTo: Self.mostCurveNumbers) != nil
         case Self.code("mAB "):
             guard hasBoundedCurves(tag, inputs, outputs) else { return false }
             guard let offset = number(tag.start + 24, 4), offset > 0 else { return true }
             var points: [Int] = []
             for index in 0..<min(inputs, 16) {
-                guard let count = number(tag.start + offset + index, 1) else { return true }
+                guard let count = byte(tag.start + offset + CheckedNumber(index)) else { return true }
                 points.append(count)
             }
             return inputs <= 16 && isBoundedGrid(points, outputs)
@@ -75,50 +78,52 @@ struct ProfileTags {
     }
 
     private func isBoundedGrid(_ points: [Int], _ outputs: Int) -> Bool {
-        var numbers = outputs
+        var numbers: CheckedNumber? = CheckedNumber(outputs)
         for count in points {
-            numbers *= count
-            guard numbers <= Self.mostGridNumbers else { return false }
+            numbers = numbers * CheckedNumber(count)
+            guard numbers?.count(upTo: Self.mostGridNumbers) != nil else { return false }
         }
         return true
     }
 
     /// Curves of a table of the newer kind lie in three sets, anywhere: those ahead of the grid, behind it, behind the matrix.
     private func hasBoundedCurves(_ tag: Tag, _ inputs: Int, _ outputs: Int) -> Bool {
-        var numbers = 0
-        for (place, count) in [(28, inputs), (20, outputs), (12, outputs)] {
+        var numbers: CheckedNumber? = 0
+        for (place, count) in [(28, inputs), (20, outputs), (12, outputs)] as [(CheckedNumber, Int)] {
             guard let offset = number(tag.start + place, 4) else { return true }
             var start = tag.start + offset
             for _ in 0..<(offset > 0 ? count : 0) {
                 guard let type = number(start, 4), let length = number(start + 8, 4) else { break }
                 // Formulas are short.
                 let isCurve = type == Self.code("curv")
-                guard isCurve ? length <= Self.mostCurvePoints : type == Self.code("para") else { break }
-                if isCurve { numbers += length }
-                start += 12 + (isCurve ? 2 * length : 4 * Self.formulaNumbers(number(start + 8, 2)))
-                start = (start + 3) & ~3
+                let isKnown = isCurve ? length.count(upTo: Self.mostCurvePoints) != nil : type == Self.code("para")
+                guard isKnown else { break }
+                if isCurve { numbers = numbers + length }
+                let data = isCurve ? 2 * length : 4 * Self.formulaNumbers(number(start + 8, 2))
+                start = (start + 12 + data)?.roundedUp(to: 4)
             }
         }
-        return numbers <= Self.mostCurveNumbers
+        return numbers?.count(upTo: Self.mostCurveNumbers) != nil
     }
 
     /// ICC.1:2022 table 68.
-    private static func formulaNumbers(_ kind: Int?) -> Int {
-        let counts = [1, 3, 4, 5, 7]
-        return kind.flatMap { counts.indices.contains($0) ? counts[$0] : nil } ?? 0
+    private static func formulaNumbers(_ kind: CheckedNumber?) -> CheckedNumber {
+        let counts: [CheckedNumber] = [1, 3, 4, 5, 7]
+        return kind?.count(upTo: counts.count - 1).map { counts[$0] } ?? 0
     }
 
-    /// Offsets are 32-bit numbers and small sums of them: Int holds them all. nil: not there.
-    private func number(_ offset: Int, _ count: Int) -> Int? {
-        guard offset >= 0, offset <= bytes.count - count else { return nil }
-        return (0..<count).reduce(0) { $0 << 8 | Int(bytes[offset + $1]) }
+    /// nil: not there.
+    private func number(_ offset: CheckedNumber?, _ count: Int) -> CheckedNumber? {
+        CheckedNumber(bigEndian: bytes, at: offset, count: count)
     }
 
-    private static func code(_ name: StaticString) -> UInt32 {
-        name.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
+    private func byte(_ offset: CheckedNumber?) -> Int? { number(offset, 1)?.count(upTo: Int(UInt8.max)) }
+
+    private static func code(_ name: StaticString) -> CheckedNumber {
+        CheckedNumber(name.withUTF8Buffer { $0.reduce(Int64(0)) { $0 << 8 | Int64($1) } })
     }
 
-    private static func codes(_ names: [StaticString]) -> [UInt32] { names.map(code) }
+    private static func codes(_ names: [StaticString]) -> [CheckedNumber] { names.map(code) }
 
     private static let processing = codes(["D2B0", "D2B1", "D2B2", "D2B3", "B2D0", "B2D1", "B2D2", "B2D3"])
     private static let tables = codes(["A2B0", "A2B1", "A2B2", "A2B3"])

@@ -90,11 +90,8 @@ final class WebPAnimation {
 
     private func begin(_ frame: WebPFrameReader.Frame, _ length: Int) throws(Failure) {
         frameCount += 1
-        let area = frame.rectangle
         guard hasLoops else { throw broken("comes ahead of the ANIM chunk") }
-        guard area.x + area.width <= width, area.y + area.height <= height else {
-            throw broken("lies outside the canvas")
-        }
+        guard frame.rectangle.isWithin(width: width, height: height) else { throw broken("lies outside the canvas") }
         try options.checkFrame(number: frameCount, width: width, height: height)
         (self.frame, self.length, received, features, still, enough) = (frame, length, 0, nil, nil, 0)
         try checkMemory(frame, libwebp: 0)

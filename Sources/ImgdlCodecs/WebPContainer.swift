@@ -1,7 +1,6 @@
 import ImgdlCore
 
 /// Walks over the RIFF chunks of a WebP as they arrive: where its pixels begin, and which orientation its EXIF names.
-/// Chunk lengths come from the network; positions are 64-bit sums of 32-bit numbers and cannot overflow.
 ///
 /// What libwebp needs of a still picture is kept, together with nothing else: metadata that is passed over takes no memory. Of
 /// an animation every byte is kept, for the reader of its frames.
@@ -15,7 +14,7 @@ struct WebPContainer {
         case riff
         case head
         /// Of the chunk that says what the file has.
-        case flags(size: Int)
+        case flags(padded: Int)
         case kept(remaining: Int)
         case dropped(remaining: Int)
         case profile(size: Int)
@@ -25,7 +24,6 @@ struct WebPContainer {
     }
 
     static let riffHeaderLength = 12
-    private static let chunkHeaderLength = 8
     private static let longestEXIF = 1024 * 1024
 
     /// The file as libwebp gets to see it, from its first byte on.
@@ -63,18 +61,19 @@ struct WebPContainer {
             switch state {
             case .riff:
                 guard try hold(&rest, Self.riffHeaderLength) else { return }
-                length = Int(number(at: 4)) + 8
+                let file = try RIFFChunk(head: held.bytes)
+                length = (CheckedNumber(file.size) + CheckedNumber(RIFFChunk.headLength))?.count(upTo: .max)
                 try keepHeld(then: .head)
             case .head:
-                guard try hold(&rest, Self.chunkHeaderLength) else { return }
-                try judge(String(decoding: held.bytes[..<4], as: UTF8.self), Int(number(at: 4)))
+                guard try hold(&rest, RIFFChunk.headLength) else { return }
+                try judge(RIFFChunk(head: held.bytes))
                 held.removeAll()
-            case .flags(let size):
+            case .flags(let padded):
                 guard try hold(&rest, 1) else { return }
                 let flags = held.bytes[0]
                 announcesEXIF = flags & 0x08 != 0
                 let isAnimated = flags & 0x02 != 0
-                try keepHeld(then: isAnimated ? .everything : .kept(remaining: size + size % 2 - 1))
+                try keepHeld(then: isAnimated ? .everything : .kept(remaining: padded - 1))
             case .kept(let remaining):
                 let taken = take(&rest, remaining)
                 try body.append(taken)
@@ -104,23 +103,23 @@ struct WebPContainer {
     }
 
     /// The head of a chunk is held.
-    private mutating func judge(_ name: String, _ size: Int) throws(Failure) {
-        let padded = size + size % 2
-        state = .dropped(remaining: padded)
-        switch name {
+    private mutating func judge(_ chunk: RIFFChunk) throws(Failure) {
+        let size = chunk.size
+        state = .dropped(remaining: chunk.padded)
+        switch chunk.name {
         case "VP8 " where bitstreamStart == nil, "VP8L" where bitstreamStart == nil:
             bitstreamStart = body.count
-            isLossless = name == "VP8L"
-            try keepHeld(then: .kept(remaining: padded))
+            isLossless = chunk.name == "VP8L"
+            try keepHeld(then: .kept(remaining: chunk.padded))
         case "VP8X" where !isExtended && bitstreamStart == nil:
             isExtended = true
-            try keepHeld(then: size > 0 ? .flags(size: size) : .everything)
+            try keepHeld(then: size > 0 ? .flags(padded: chunk.padded) : .everything)
         // Libwebp has something to say about such files.
         case _ where !isExtended && bitstreamStart == nil:
             try keepHeld(then: .everything)
         case "ALPH" where bitstreamStart == nil:
             hasAlphaChunk = true
-            try keepHeld(then: .kept(remaining: padded))
+            try keepHeld(then: .kept(remaining: chunk.padded))
         case "ICCP" where profile == nil && bitstreamStart == nil:
             profile = .passedOver
             guard try metadata.fits(size) else { return }
@@ -153,9 +152,5 @@ struct WebPContainer {
         received += count
         defer { rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
         return UnsafeRawBufferPointer(rebasing: rest[..<count])
-    }
-
-    private func number(at offset: Int) -> UInt32 {
-        UInt32(littleEndian: held.bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 }

@@ -9,12 +9,13 @@ struct WebPFrameReader {
         var blends: Bool
         var disposal: FrameCanvas.Disposal
 
-        /// The first sixteen bytes of an ANMF chunk.
-        init(_ bytes: UnsafeRawBufferPointer) {
-            rectangle = PixelRectangle(
-                x: 2 * WebPFrameReader.number(bytes, 0), y: 2 * WebPFrameReader.number(bytes, 3),
-                width: WebPFrameReader.number(bytes, 6) + 1, height: WebPFrameReader.number(bytes, 9) + 1)
-            milliseconds = WebPFrameReader.number(bytes, 12)
+        /// The first sixteen bytes of an ANMF chunk; nil: there are fewer.
+        init?(_ bytes: UnsafeRawBufferPointer) {
+            func number(_ at: CheckedNumber) -> CheckedNumber? { CheckedNumber(littleEndian: bytes, at: at, count: 3) }
+            let area = PixelRectangle(x: 2 * number(0), y: 2 * number(3), width: number(6) + 1, height: number(9) + 1)
+            guard bytes.count >= 16, let area, let duration = number(12)?.count(upTo: .max) else { return nil }
+            rectangle = area
+            milliseconds = duration
             blends = bytes[15] & 2 == 0
             disposal = bytes[15] & 1 == 0 ? .none : .background
         }
@@ -34,7 +35,8 @@ struct WebPFrameReader {
     }
 
     private enum State {
-        case chunk, frame(Int), loops(Int), exif(Int), profile(Int)
+        case chunk, frame(RIFFChunk), exif(Int), profile(Int)
+        case loops(padded: Int)
         case data(remaining: Int)
         case padding(remaining: Int)
     }
@@ -53,18 +55,16 @@ struct WebPFrameReader {
         while !rest.isEmpty {
             switch state {
             case .chunk:
-                guard let head = try hold(&rest, 8) else { return nil }
-                let size = Int(UInt32(littleEndian: head.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
-                let padded = size + size % 2
-                switch String(decoding: head[..<4], as: UTF8.self) {
+                guard let head = try hold(&rest, RIFFChunk.headLength) else { return nil }
+                let chunk = try RIFFChunk(head: head)
+                let (size, padded) = (chunk.size, chunk.padded)
+                switch chunk.name {
                 case "ANMF":
-                    guard size >= Self.frameHeaderLength + 8 else {
-                        throw Failure(.badImageData, "a frame of the WebP has \(size) bytes")
-                    }
-                    state = .frame(size)
+                    guard size >= Self.frameHeaderLength + 8 else { throw Self.short(frame: chunk) }
+                    state = .frame(chunk)
                 case "ANIM":
                     guard size >= 6 else { throw Failure(.badImageData, "the WebP's ANIM chunk has \(size) bytes") }
-                    state = .loops(padded)
+                    state = .loops(padded: padded)
                 case "VP8 ", "VP8L", "ALPH":
                     throw Failure(.badImageData, "the WebP is animated, but has a picture outside its frames")
                 case "EXIF" where (1...Self.longestEXIF).contains(size):
@@ -85,10 +85,10 @@ struct WebPFrameReader {
                 default:
                     state = padded == 0 ? .chunk : .padding(remaining: padded)
                 }
-            case .loops(let size):
+            case .loops(let padded):
                 guard let bytes = try hold(&rest, 6) else { return nil }
-                state = size == 6 ? .chunk : .padding(remaining: size - 6)
-                return .loops(Int(bytes[4]) | Int(bytes[5]) << 8)
+                state = padded == 6 ? .chunk : .padding(remaining: padded - 6)
+                return .loops(CheckedNumber(littleEndian: bytes, at: 4, count: 2)?.count(upTo: .max) ?? 1)
             case .exif(let size):
                 guard let bytes = try hold(&rest, size) else { return nil }
                 state = size % 2 == 0 ? .chunk : .padding(remaining: 1)
@@ -97,11 +97,11 @@ struct WebPFrameReader {
                 guard let bytes = try hold(&rest, size) else { return nil }
                 state = size % 2 == 0 ? .chunk : .padding(remaining: 1)
                 return .profile(bytes)
-            case .frame(let size):
+            case .frame(let chunk):
                 guard let bytes = try hold(&rest, Self.frameHeaderLength) else { return nil }
-                let length = size - Self.frameHeaderLength
-                state = .data(remaining: length + size % 2)
-                return .frame(Frame(bytes), length: length)
+                guard let frame = Frame(bytes) else { throw Self.short(frame: chunk) }
+                state = .data(remaining: chunk.padded - Self.frameHeaderLength)
+                return .frame(frame, length: chunk.size - Self.frameHeaderLength)
             case .data(let remaining):
                 // libwebp reads chunks with their padding; a last one without it is as good.
                 guard remaining > 0 else {
@@ -124,6 +124,10 @@ struct WebPFrameReader {
         return nil
     }
 
+    private static func short(frame: RIFFChunk) -> Failure {
+        Failure(.badImageData, "a frame of the WebP has \(frame.size) bytes")
+    }
+
     /// Whether the file may end here.
     var isBetweenChunks: Bool { if case .chunk = state { held.isEmpty } else { false } }
 
@@ -138,9 +142,5 @@ struct WebPFrameReader {
         let count = min(wanted, rest.count)
         defer { rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
         return UnsafeRawBufferPointer(rebasing: rest[..<count])
-    }
-
-    private static func number(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> Int {
-        Int(bytes[at]) | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2]) << 16
     }
 }

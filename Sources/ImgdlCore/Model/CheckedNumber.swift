@@ -30,6 +30,25 @@ package struct CheckedNumber: Comparable, Hashable, Sendable, ExpressibleByInteg
         self = number
     }
 
+    /// Of so many bytes, one to eight, at an offset of a buffer, the highest first. nil: they are not all there.
+    package init?(bigEndian bytes: UnsafeRawBufferPointer, at offset: Self?, count: Int) {
+        self.init(bytes, at: offset, count: count, isLowestFirst: false)
+    }
+
+    /// Likewise, the lowest first.
+    package init?(littleEndian bytes: UnsafeRawBufferPointer, at offset: Self?, count: Int) {
+        self.init(bytes, at: offset, count: count, isLowestFirst: true)
+    }
+
+    private init?(_ bytes: UnsafeRawBufferPointer, at offset: Self?, count: Int, isLowestFirst: Bool) {
+        guard (1...8).contains(count), let start = offset?.count(upTo: bytes.count - count) else { return nil }
+        var number: UInt64 = 0
+        for index in 0..<count {
+            number = number << 8 | UInt64(bytes[start + (isLowestFirst ? count - 1 - index : index)])
+        }
+        self.init(number)
+    }
+
     package var description: String { String(value) }
 
     package static func < (left: Self, right: Self) -> Bool { left.value < right.value }
@@ -40,6 +59,16 @@ package struct CheckedNumber: Comparable, Hashable, Sendable, ExpressibleByInteg
 
     /// A length of something: 0 and above.
     package var length: Int64? { within(0...Int64.max) }
+
+    /// 0 and above, as collections count, and no more than that.
+    package func count(upTo most: Int) -> Int? { value >= 0 && value <= most ? Int(truncatingIfNeeded: value) : nil }
+
+    /// The next multiple, or itself. nil: 64 bits do not hold that, or there is none.
+    package func roundedUp(to step: Int64) -> Self? {
+        guard step > 0 else { return nil }
+        let beyond = value % step
+        return self + Self(beyond > 0 ? step - beyond : -beyond)
+    }
 
     /// The nearest number within the bounds.
     package func clamped(to bounds: ClosedRange<Int64>) -> Int64 {
