@@ -149,6 +149,74 @@ final class APNGTests: XCTestCase {
         XCTAssertFalse(alone.hasIncompleteEnd)
     }
 
+    /// The largest numbers that chunks have room for. What the file announces wrongly makes a still picture.
+    func testNumbersAtTheirLargest() {
+        let most = Int(UInt32.max)
+        func file(_ announced: Int, _ control: [UInt8]) -> [UInt8] {
+            var file = PNGFile(width: 2, height: 2)
+            file.add("acTL", PNGFile.number(announced) + PNGFile.number(most))
+            file.add("fcTL", PNGFile.control(0, width: 2, height: 2))
+            file.add("IDAT", Self.data(0))
+            file.add("fcTL", control)
+            file.add("fdAT", PNGFile.number(2) + Self.data(1))
+            return file.ended()
+        }
+        func still(_ announced: Int, _ control: [UInt8], line: UInt = #line) {
+            for all in [false, true] {
+                let shown = verdict(file(announced, control), all: all, line: line)
+                XCTAssertNil(shown.failure, line: line)
+                XCTAssertEqual(shown.pixels, Self.pixels(0), line: line)
+                XCTAssertEqual(shown.header?.frameCount, 1, line: line)
+            }
+        }
+        XCTAssertEqual(
+            verdict(file(most, PNGFile.control(1, width: 2, height: 2)), all: true).failure,
+            Failure(.badImageData, "the PNG is damaged behind frame 2 of its animation"))
+        for number in [most, 1 << 31, Int(Int32.max), 3] {
+            still(2, PNGFile.control(1, width: number, height: 2))
+            still(2, PNGFile.control(1, width: 2, height: number))
+            still(2, PNGFile.control(1, width: 1, height: 1, x: number))
+            still(2, PNGFile.control(1, width: 1, height: 1, y: number))
+            still(2, PNGFile.control(1, width: number, height: number, x: number, y: number))
+            still(2, PNGFile.control(number, width: 2, height: 2))
+        }
+        for (delay, milliseconds) in [
+            ([255, 255, 0, 1], 65_535_000), ([255, 255, 0, 0], 655_350), ([255, 255, 255, 255], 1000),
+        ] as [([UInt8], Int)] {
+            var file = PNGFile(width: 2, height: 2)
+            file.add("acTL", PNGFile.number(2) + PNGFile.number(most))
+            for sequence in [0, 1] {
+                var control = PNGFile.control(sequence, width: 2, height: 2)
+                control.replaceSubrange(20..<24, with: delay)
+                file.add("fcTL", control)
+                if sequence == 0 { file.add("IDAT", Self.data(0)) }
+            }
+            file.add("fdAT", PNGFile.number(2) + Self.data(1))
+            let shown = verdict(file.ended(), all: true)
+            XCTAssertEqual(shown.milliseconds, [milliseconds, milliseconds])
+            XCTAssertEqual(shown.loopCount, most)
+        }
+        for (width, height) in [(most, 1), (1, 1 << 31)] {
+            XCTAssertEqual(
+                verdict(PNGFile(width: width, height: height).ended(), all: true).failure,
+                Failure(.badImageData, "the PNG is broken: it cannot be \(width) × \(height) pixels large"))
+        }
+    }
+
+    /// Chunks of any length that a PNG can have are waited for.
+    func testLengthsOfChunks() {
+        let start = PNGFile(width: 2, height: 2).bytes
+        for name in ["IDAT", "fdAT", "tEXt", "eXIf", "PLTE", "iCCP"] {
+            let longest = verdict(start + [0x7F, 255, 255, 255] + Array(name.utf8) + [1, 2, 3, 4], all: true)
+            XCTAssertEqual(longest.failure?.code, .truncated, name)
+            for length in [0x80, 0xFF] as [UInt8] {
+                XCTAssertEqual(
+                    verdict(start + [length, 255, 255, 255] + Array(name.utf8) + [1, 2, 3, 4], all: true).failure,
+                    Failure(.badImageData, "the PNG is broken: a chunk has an impossible name or length"), name)
+            }
+        }
+    }
+
     /// Frames that were shown stay, and the code tells.
     func testDamagedLaterFrames() {
         for hidden in [false, true] {

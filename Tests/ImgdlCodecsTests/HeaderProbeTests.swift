@@ -85,6 +85,54 @@ final class HeaderProbeTests: XCTestCase {
         }
     }
 
+    /// The largest sizes that headers have room for, and none.
+    func testLargestSizes() {
+        let most = Int(UInt32.max)
+        let png = Array(PNGFile(width: most, height: most - 1).bytes.prefix(29))
+        func webp(_ name: String, _ data: [UInt8]) -> [UInt8] {
+            var file = WebPFile()
+            file.add(name, data + [UInt8](repeating: 0, count: 20))
+            return file.bytes(excess: Int(UInt32.max) - 64)
+        }
+        let alpha = WebPStill.bytesPerPixel(isLossless: false, hasAlpha: true)
+        let sizes: [([UInt8], PictureSize)] = [
+            (png, .known(width: most, height: most - 1, held: 0)),
+            (Array(PNGFile(width: most, height: 0).bytes.prefix(29)), .unknown),
+            (GIFFile(width: 65535, height: 65534).bytes, .known(width: 65535, height: 65534, held: 0, beside: 1)),
+            (GIFFile(width: 0, height: 65535).bytes, .unknown),
+            (
+                webp("VP8X", WebPFile.extended(0x10, width: 1 << 24, height: 1)),
+                .known(width: 1 << 24, height: 1, held: 0, beside: alpha)
+            ),
+            (webp("VP8L", [0x2F, 0xFF, 0xFF, 0xFF, 0xFF]), .known(width: 16384, height: 16384, held: 0, beside: 4)),
+            (webp("VP8L", [0x2F, 0, 0xC0, 0xFF, 0xFF]), .known(width: 1, height: 16384, held: 0, beside: 4)),
+            (
+                webp("VP8 ", [0, 0, 0, 0x9D, 1, 0x2A, 0xFF, 0xFF, 0xFE, 0x7F]),
+                .known(width: 16383, height: 16382, held: 0)
+            ),
+            (webp("VP8 ", [0, 0, 0, 0x9D, 1, 0x2A, 0, 0xC0, 0xFF, 0xFF]), .unknown),
+        ]
+        for (index, (bytes, size)) in sizes.enumerated() {
+            for pieces in [1, 1_000] { XCTAssertEqual(probe(bytes, pieces: pieces), size, "\(index)") }
+        }
+    }
+
+    /// From none to the longest there is, they are passed over by their length alone.
+    func testLengthsOfSegments() {
+        let components: [UInt8] = [1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0]
+        let frame: [UInt8] = [0xFF, 0xC2, 0, 17, 8, 0xFF, 0xFF, 0xFF, 0xFE, 3] + components
+        for length in [2, 3, 32_768, 65_535] {
+            let segment: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE2, UInt8(length >> 8), UInt8(length & 255)]
+            let file = segment + [UInt8](repeating: 0xFF, count: length - 2) + frame
+            for pieces in [1, 100_000] {
+                XCTAssertEqual(probe(file, pieces: pieces), .known(width: 65534, height: 65535, held: 3))
+            }
+        }
+        for length in [0, 1] as [UInt8] { XCTAssertEqual(probe([0xFF, 0xD8, 0xFF, 0xE2, 0, length]), .unknown) }
+        let short: [UInt8] = [0xFF, 0xD8, 0xFF, 0xC0, 0, 16, 8, 0, 1, 0, 1, 3] + components
+        XCTAssertEqual(probe(short), .unknown, "a frame header that ends within its components")
+    }
+
     func testFillBytesAndSegmentsBeforeTheFrameAreSkipped() {
         let start: [UInt8] = [0xFF, 0xD8, 0xFF, 0xFF, 0xFF, 0xE1, 0x01, 0x02] + [UInt8](repeating: 0xFF, count: 256)
         let components: [UInt8] = [1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0]

@@ -56,6 +56,32 @@ final class LimitTests: XCTestCase {
         }
     }
 
+    /// A frame's place and size in a file, against a canvas: in sums that any numbers can have.
+    func testRectanglesOfAnyNumbers() {
+        func area(_ x: Int, _ y: Int, _ width: Int, _ height: Int) -> PixelRectangle {
+            PixelRectangle(x: x, y: y, width: width, height: height)
+        }
+        XCTAssert(area(1, 2, 3, 4).isWithin(width: 4, height: 6))
+        XCTAssert(area(0, 0, .max, .max).isWithin(width: .max, height: .max))
+        for outside in [
+            area(2, 2, 3, 4), area(1, 3, 3, 4), area(.max, 0, 1, 1), area(0, 1, 1, .max), area(.max, .max, .max, .max),
+        ] {
+            XCTAssertFalse(outside.isWithin(width: 4, height: 6), "\(outside)")
+        }
+        XCTAssertFalse(area(1, 1, .max, .max).isWithin(width: .max, height: .max))
+        XCTAssertEqual(area(1, 2, .max, .max).clipped(width: 4, height: 6), area(1, 2, 3, 4))
+        XCTAssertEqual(area(.max, .max, .max, .max).clipped(width: 4, height: 6), area(4, 6, 0, 0))
+        XCTAssertEqual(area(1, 2, 1, 2).clipped(width: 4, height: 6), area(1, 2, 1, 2))
+        let most = CheckedNumber(Int(UInt32.max))
+        XCTAssertNotNil(PixelRectangle(x: most, y: most, width: most, height: most))
+        for place in 0..<4 {
+            for number in [most + 1, nil, -1] {
+                let numbers = (0..<4).map { $0 == place ? number : 1 }
+                XCTAssertNil(PixelRectangle(x: numbers[0], y: numbers[1], width: numbers[2], height: numbers[3]))
+            }
+        }
+    }
+
     /// Of a PNG, which cannot be stopped within a row.
     func testRows() {
         let most = 2 << 20
@@ -128,6 +154,24 @@ final class LimitTests: XCTestCase {
             options.maximumMetadataBytes = profile.count - 1
             check(file, options, .metadataLimit, "\(profile.count - 1)")
             options.maximumMetadataBytes = profile.count + 100
+            XCTAssertNil(decode(file, options).failure)
+        }
+    }
+
+    /// One byte more than the largest limit is no number that traps.
+    func testTheLargestLimitOfMetadata() {
+        var options = DecodeOptions()
+        options.maximumMetadataBytes = .max
+        let failure = options.metadataFailure(CheckedNumber(Int.max) + 1)
+        XCTAssertEqual(failure.code, .metadataLimit)
+        XCTAssert(failure.message.contains("more than 9223372036854775807 bytes of EXIF"), failure.message)
+        let profile = Profile(PICTURE_PROFILE_INKS).bytes
+        let webp = Picture("a", PICTURE_WEBP_LOSSY).encoded()
+        for file in [
+            Picture("a", PICTURE_JPEG_BASELINE).encoded().withAPP2(profile, order: [2, 1]),
+            Picture("a", PICTURE_PNG_RGB).encoded().withICCP(profile),
+            webp.withICCPChunk(profile, width: 201, height: 150, alpha: false),
+        ] {
             XCTAssertNil(decode(file, options).failure)
         }
     }

@@ -52,6 +52,77 @@ final class MutationTests: XCTestCase {
         }
     }
 
+    /// Wherever a header's number stands, it can be as large as its bytes hold. With no limit but on memory all that comes of it
+    /// is a picture or an error, in pieces the same.
+    func testNumbersAtTheirLargest() {
+        var options = DecodeOptions()
+        options.maximumSide = .max
+        options.maximumPixels = .max
+        options.maximumAnimationPixels = .max
+        options.maximumFrames = .max
+        options.maximumMetadataBytes = .max
+        options.maximumMemoryBytes = 1 << 20
+        options.decodesAllFrames = true
+        let largest: [[UInt8]] = [
+            [255, 255, 255, 255], [127, 255, 255, 255], [255, 255, 255, 127], [0, 255, 255, 255], [255, 255, 255, 0],
+            [128, 0, 0, 0], [0, 0, 0, 128], [255, 255, 255], [255, 255], [127, 255], [255, 127],
+        ]
+        for (name, file) in filesOfNumbers {
+            XCTAssertNil(decode(file, options).failure, name)
+            let isPNG = file.starts(with: [0x89])
+            for at in 0..<min(file.count, 400) {
+                for number in largest where at + number.count <= file.count {
+                    var bytes = file
+                    bytes.replaceSubrange(at..<at + number.count, with: number)
+                    if isPNG { bytes = PNGFile.withChecksums(bytes) }
+                    let whole = decode(bytes, options)
+                    XCTAssertEqual(whole.pixels == nil, whole.failure?.message.isEmpty == false, name)
+                    let pieces = decode(bytes, options, pieces: 7, partials: true)
+                    XCTAssert(pieces == whole, "\(name), \(number) at \(at): \(text(pieces)), not \(text(whole))")
+                    var probe = BuiltInCodec().makeProbe()
+                    let size = bytes.withUnsafeBytes { probe?.feed($0) }
+                    if case .known(let width, let height, _, _) = size { XCTAssertGreaterThan(min(width, height), 0) }
+                }
+            }
+        }
+    }
+
+    /// Small ones with each kind of number: sizes, places, times, counts and lengths.
+    private var filesOfNumbers: [(name: String, bytes: [UInt8])] {
+        var animated = PNGFile(width: 2, height: 2)
+        animated.add("eXIf", Array(JPEGSegments.exif(6, thumbnail: 1).dropFirst(6)))
+        animated.add("acTL", PNGFile.number(2) + PNGFile.number(3))
+        animated.add("fcTL", PNGFile.control(0, width: 2, height: 2))
+        animated.add("IDAT", PNGFile.rows(width: 2, [[1, 2, 3, 255], [4, 5, 6, 255]]))
+        animated.add("fcTL", PNGFile.control(1, width: 1, height: 1, x: 1, y: 1))
+        animated.add("fdAT", PNGFile.number(2) + PNGFile.rows(width: 1, [[7, 8, 9, 255]]))
+        var gif = GIFFile(width: 2, height: 2)
+        gif.addLoops(3)
+        for index in [1, 2] as [UInt8] {
+            gif.addControl(delay: 5)
+            gif.addFrame(x: 1, y: 1, width: 1, height: 1, [index])
+        }
+        let lossless = WebPFile(Picture("a", PICTURE_WEBP_LOSSLESS, width: 4, height: 2).encoded())
+        let lossy = WebPFile(Picture("a", PICTURE_WEBP_LOSSY, width: 4, height: 2).encoded())
+        var extended = WebPFile()
+        extended.add("VP8X", WebPFile.extended(0x08, width: 4, height: 2))
+        extended.add("EXIF", JPEGSegments.exif(6))
+        extended.add("VP8 ", lossy["VP8 "])
+        var frames = WebPFile()
+        frames.add("VP8X", WebPFile.extended(0x0A, width: 8, height: 8))
+        frames.add("ANIM", [0, 0, 0, 0, 3, 0])
+        let picture = WebPFile.Chunk(name: "VP8L", data: lossless["VP8L"]).bytes
+        for x in [0, 4] { frames.add("ANMF", WebPFile.frame(x: x, y: 2, width: 4, height: 2, picture)) }
+        frames.add("EXIF", JPEGSegments.exif(6))
+        var jpeg = JPEGSegments(Picture("a", PICTURE_JPEG_BASELINE, width: 8, height: 8).encoded())
+        jpeg.insert(0xE1, JPEGSegments.exif(6, thumbnail: 1))
+        return [
+            ("APNG", animated.ended()), ("GIF", gif.ended()), ("VP8L", lossless.bytes()), ("VP8", lossy.bytes()),
+            ("VP8X", extended.bytes()), ("ANMF", frames.bytes()), ("JPEG", jpeg.bytes),
+            ("progressive", Picture("a", PICTURE_JPEG_PROGRESSIVE, width: 8, height: 8).encoded()),
+        ]
+    }
+
     private func salvage(_ bytes: [UInt8]) {
         let decoder = BuiltInCodec().makeDecoder(DecodeOptions())
         do throws(Failure) {

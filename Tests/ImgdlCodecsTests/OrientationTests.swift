@@ -118,6 +118,40 @@ final class OrientationTests: XCTestCase {
         XCTAssertEqual(orientation(bigEndian), 5)
     }
 
+    /// Offsets, counts and lengths of a thumbnail, each as large as it can be.
+    func testThumbnailsLieWithinTheBlock() {
+        func number(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
+        func thumbnail(_ start: UInt32, _ length: UInt32, second: UInt32 = 14, entries: [UInt8] = [0, 0]) -> [UInt8]? {
+            let head = [0x49, 0x49, 42, 0, 8, 0, 0, 0] + entries + number(second)
+            let places: [UInt8] = [2, 0] + entry(1, start) + entry(2, length)
+            let block = head + places + [0, 0, 0, 0] + Array(1...10)
+            return block.withUnsafeBytes { EXIFReader.thumbnail(in: $0).map { Array($0) } }
+        }
+        func entry(_ tag: UInt8, _ value: UInt32) -> [UInt8] { [tag, 2, 4, 0, 1, 0, 0, 0] + number(value) }
+        XCTAssertEqual(thumbnail(44, 10), Array(1...10))
+        XCTAssertEqual(thumbnail(53, 1), [10])
+        for length in [0, 11, 1 << 31, .max] as [UInt32] { XCTAssertNil(thumbnail(44, length), "\(length)") }
+        for start in [45, 54, 1 << 31, .max] as [UInt32] { XCTAssertNil(thumbnail(start, 10), "\(start)") }
+        XCTAssertNil(thumbnail(54, 0))
+        XCTAssertNil(thumbnail(.max, .max))
+        for second in [0, 43, 1 << 31, .max] as [UInt32] { XCTAssertNil(thumbnail(44, 10, second: second)) }
+        XCTAssertNil(thumbnail(44, 10, entries: [255, 255]))
+    }
+
+    /// Wherever it stands: the first directory's orientation, or none.
+    func testNumbersOfEXIFAtTheirLargest() {
+        for bytes in [JPEGSegments.exif(6, thumbnail: 3), block([entry(type: 4, value: [6, 0, 0, 0])])] {
+            for at in bytes.indices {
+                for number in [[255, 255, 255, 255], [255, 255, 255, 127], [255, 255]] as [[UInt8]] {
+                    let end = min(bytes.count, at + number.count)
+                    let changed = bytes[..<at] + number.prefix(end - at) + bytes[end...]
+                    XCTAssert([1, 6].contains(orientation(Array(changed))), "\(number) at \(at)")
+                    XCTAssertNil(changed.withUnsafeBytes { EXIFReader.thumbnail(in: $0) }, "\(number) at \(at)")
+                }
+            }
+        }
+    }
+
     func testNonsenseInEXIFIsUpright() {
         XCTAssertEqual(orientation(block([entry(value: [0, 0, 0, 0])])), 1)
         XCTAssertEqual(orientation(block([entry(value: [9, 0, 0, 0])])), 1)

@@ -114,6 +114,30 @@ final class ProfileTagsTests: XCTestCase {
         XCTAssert(areBounded(profile([("desc", type("mluc"))], claimed: 1 << 24)))
     }
 
+    /// Whatever lies outside of the profile is for lcms2 to refuse, whichever offset leads there.
+    func testNumbersAtTheirLargest() {
+        let curves = type("mAB ") + [3, 3, 0, 0] + [UInt8](repeating: 0, count: 20)
+        let table = type("mft2") + [3, 3, 9, 0] + [UInt8](repeating: 0, count: 40)
+        let good = profile([("A2B0", table), ("A2B1", curves), ("rTRC", type("curv") + PNGFile.number(2))])
+        XCTAssert(areBounded(good))
+        func changed(_ at: Int, _ number: [UInt8]) -> Bool {
+            areBounded(Array(good[..<at] + number + good[(at + number.count)...]))
+        }
+        let largest: [UInt8] = [255, 255, 255, 255]
+        let (tables, data) = (132, 132 + 3 * 12)
+        XCTAssert(changed(128, largest), "tags")
+        for (index, name) in ["A2B0", "A2B1", "rTRC"].enumerated() {
+            for number in [largest, [127, 255, 255, 255], [128, 0, 0, 0]] {
+                let start = tables + 12 * index + 4
+                XCTAssert(changed(start, number), "where \(name) begins")
+                XCTAssertEqual(changed(start + 4, number), name != "rTRC", "how long \(name) is")
+                for place in [12, 20, 24, 28] { XCTAssert(changed(data + table.count + place, number), "\(place)") }
+            }
+        }
+        XCTAssertFalse(changed(data + 48, largest), "numbers of curves")
+        XCTAssertFalse(changed(data + 8, largest), "a grid")
+    }
+
     /// That is for lcms2 to refuse.
     func testWhatIsNoProfileIsBounded() {
         let good = profile([("A2B0", type("mft2") + [3, 3, 9, 0])])

@@ -133,6 +133,54 @@ final class RefusalTests: XCTestCase {
         XCTAssertEqual(salvaged?.isComplete, false)
     }
 
+    /// A WebP and its chunks, as long as they can say they are: what is there counts.
+    func testLengthsOfWebPs() {
+        let still = WebPFile(Picture("a", PICTURE_WEBP_LOSSY, width: 8, height: 8).encoded())
+        let body = still.chunks.flatMap(\.bytes).count
+        var options = DecodeOptions()
+        options.maximumMemoryBytes = nil
+        options.maximumMetadataBytes = .max
+        let half = still.bytes(excess: Int(Int32.max) - body - 4)
+        XCTAssertEqual(
+            decode(half, options, pieces: 5).failure,
+            Failure(.truncated, "the WebP ends after \(half.count) of 2147483655 bytes"))
+        XCTAssertEqual(
+            decode(still.bytes(excess: Int(UInt32.max) - body - 4), options, pieces: 5).failure,
+            Failure(.badImageData, "libwebp: bitstream error"))
+        for name in ["VP8X", "ICCP", "ANIM", "ANMF", "ALPH", "VP8 ", "VP8L", "EXIF", "XMP "] {
+            for flags in [0x2A, 0x38] as [UInt8] {
+                for size in [UInt32.max, UInt32.max - 1, UInt32.max / 2] {
+                    var file = WebPFile()
+                    if name != "VP8X" { file.add("VP8X", WebPFile.extended(flags, width: 8, height: 8)) }
+                    if name == "ANMF" { file.add("ANIM", [0, 0, 0, 0, 0, 0]) }
+                    let start = file.bytes().count
+                    file.add(name, WebPFile.extended(flags, width: 8, height: 8) + [UInt8](repeating: 0, count: 40))
+                    var bytes = file.bytes(excess: Int(Int32.max) - 1_000)
+                    bytes.replaceSubrange(start + 4..<start + 8, with: WebPFile.number(Int(size), 4))
+                    let whole = decode(bytes, options)
+                    XCTAssert([.truncated, .badImageData].contains(whole.failure?.code), "\(name), \(size): \(whole)")
+                    XCTAssertEqual(decode(bytes, options, pieces: 3), whole, "\(name), \(size)")
+                }
+            }
+        }
+    }
+
+    func testPlacesOfWebPFrames() {
+        let most = 1 << 24
+        for (x, y, width, height) in [
+            (2 * (most - 1), 0, 1, 1), (0, 2 * (most - 1), 1, 1), (0, 0, most, 1), (0, 0, 1, most),
+            (2 * (most - 1), 2 * (most - 1), most, most),
+        ] {
+            var file = WebPFile()
+            file.add("VP8X", WebPFile.extended(0x02, width: 8, height: 8))
+            file.add("ANIM", [0, 0, 0, 0, 255, 255])
+            file.add("ANMF", WebPFile.frame(x: x, y: y, width: width, height: height, [UInt8](repeating: 0, count: 8)))
+            XCTAssertEqual(
+                decode(file.bytes(), pieces: 9).failure,
+                Failure(.badImageData, "frame 1 of the WebP lies outside the canvas"))
+        }
+    }
+
     /// A long chunk nobody needs is neither kept nor inflated, and an endless one ends with the body.
     func testUselessChunksOfPNG() {
         let bytes = Picture("a", PICTURE_PNG_RGB).encoded()

@@ -113,6 +113,18 @@ final class ScanWalkerTests: XCTestCase {
         XCTAssertEqual(walked(bytes, pieces: 1), Scans(starts: [3, 17], ends: [17, 32], isAtEnd: true))
     }
 
+    /// The longest is passed over whole; one too short for its own length ends there.
+    func testLengthsOfSegments() {
+        for (length, passed) in [(0, 0), (1, 0), (2, 0), (3, 1), (65_535, 65_533)] {
+            let segment: [UInt8] = [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 255)]
+            let data = [UInt8](repeating: 0xFF, count: passed)
+            let bytes = [0xFF, 0xD8] + segment + data + [0xFF, 0xDA, 0, 2, 1, 0xFF, 0xD9]
+            let start = 6 + passed
+            let expected = Scans(starts: [start], ends: [start + 5], isAtEnd: true)
+            for pieces in [1, 100_000] { XCTAssertEqual(walked(bytes, pieces: pieces), expected, "\(length)") }
+        }
+    }
+
     func testNamesTheBytesThatAreAllowed() {
         let bytes = Picture("a", PICTURE_JPEG_PROGRESSIVE).encoded()
         let starts = reference(bytes).starts

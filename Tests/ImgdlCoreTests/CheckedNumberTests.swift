@@ -53,4 +53,50 @@ final class CheckedNumberTests: XCTestCase {
         XCTAssertNil(CheckedNumber(UInt64.max))
         XCTAssertEqual(CheckedNumber(UInt64(1) << 40), 1_099_511_627_776)
     }
+
+    func testCountsHaveBounds() {
+        for value in edges {
+            for most in [Int.min, -1, 0, 1, 9, .max] {
+                let expected = (0...Int64.max).contains(value) && value <= most ? Int(value) : nil
+                XCTAssertEqual(CheckedNumber(value).count(upTo: most), expected, "\(value) up to \(most)")
+            }
+        }
+    }
+
+    func testMultiplesAboveAreExactOrNil() {
+        for value in edges {
+            for step in [.min, -1, 0, 1, 2, 3, 4, 1 << 32, .max] as [Int64] {
+                let wide = (Int128(value), Int128(step))
+                let beyond = step > 0 ? ((wide.0 % wide.1) + wide.1) % wide.1 : 0
+                let expected = step > 0 ? exactly(beyond > 0 ? wide.0 - beyond + wide.1 : wide.0) : nil
+                XCTAssertEqual(CheckedNumber(value).roundedUp(to: step), expected, "\(value) to \(step)")
+            }
+        }
+    }
+
+    func testBytes() {
+        let bytes: [UInt8] = [0x81, 2, 3, 4, 5, 6, 7, 8, 0xFF]
+        bytes.withUnsafeBytes { bytes in
+            func big(_ offset: CheckedNumber?, _ count: Int) -> CheckedNumber? {
+                CheckedNumber(bigEndian: bytes, at: offset, count: count)
+            }
+            func little(_ offset: CheckedNumber?, _ count: Int) -> CheckedNumber? {
+                CheckedNumber(littleEndian: bytes, at: offset, count: count)
+            }
+            XCTAssertEqual(big(0, 1), 0x81)
+            XCTAssertEqual(big(1, 3), 0x020304)
+            XCTAssertEqual(little(1, 3), 0x040302)
+            XCTAssertEqual(big(0, 4), 0x8102_0304)
+            XCTAssertEqual(little(5, 4), 0xFF08_0706)
+            XCTAssertEqual(big(1, 8), 0x0203_0405_0607_08FF)
+            XCTAssertEqual(little(0, 8), 0x0807_0605_0403_0281)
+            XCTAssertNil(big(0, 8), "above what 64 bits with a sign hold")
+            XCTAssertNil(little(1, 8))
+            for count in [Int.min, -1, 0, 9, .max] { XCTAssertNil(big(0, count), "\(count) bytes") }
+            for offset in [.min, -1, 6, 9, .max] as [Int64] { XCTAssertNil(little(CheckedNumber(offset), 4)) }
+            XCTAssertNil(big(nil, 1))
+            let none = UnsafeRawBufferPointer(start: nil, count: 0)
+            XCTAssertNil(CheckedNumber(bigEndian: none, at: 0, count: 1))
+        }
+    }
 }

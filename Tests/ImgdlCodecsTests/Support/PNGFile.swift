@@ -26,6 +26,21 @@ struct PNGFile {
         [UInt8(value >> 24 & 255), UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255)]
     }
 
+    /// The same with checksums that fit, as far as its chunks go.
+    static func withChecksums(_ bytes: [UInt8]) -> [UInt8] {
+        var bytes = bytes
+        var at = 8
+        while at + 12 <= bytes.count {
+            let length = bytes[at..<at + 4].reduce(0) { $0 << 8 | Int($1) }
+            guard length <= bytes.count - at - 12 else { break }
+            let chunk = Array(bytes[at + 4..<at + 8 + length])
+            let sum = crc32(0, chunk, UInt32(chunk.count))
+            bytes.replaceSubrange(at + 8 + length..<at + 12 + length, with: number(Int(sum)))
+            at += 12 + length
+        }
+        return bytes
+    }
+
     /// Rows of one colour each, with their filter bytes, deflated.
     static func rows(width: Int, _ colors: [[UInt8]]) -> [UInt8] {
         deflated(colors.flatMap { color in [0] + Array(repeating: color, count: width).joined() })
