@@ -6,7 +6,7 @@ struct EXIFReader {
     private static let orientationTag: CheckedNumber = 0x0112
     private static let thumbnailStartTag: CheckedNumber = 0x0201
     private static let thumbnailLengthTag: CheckedNumber = 0x0202
-    private static let entrySize: CheckedNumber = 12
+    private static let entrySize = 12
 
     private let block: UnsafeRawBufferPointer
     private let isBigEndian: Bool
@@ -38,12 +38,14 @@ struct EXIFReader {
 
     private var thumbnail: UnsafeRawBufferPointer? {
         let first = number(at: 4, bytes: 4)
-        let count = number(at: first, bytes: 2)
-        guard let second = number(at: first + 2 + count * Self.entrySize, bytes: 4), second > 0 else { return nil }
+        let entries = number(at: first, bytes: 2) * CheckedNumber(Self.entrySize)
+        guard let second = number(at: first + 2 + entries, bytes: 4), second > 0 else { return nil }
         var start: CheckedNumber?
         var length: CheckedNumber?
-        for entry in entries(of: second) {
-            guard let tag = number(at: entry, bytes: 2), let value = number(at: entry + 8, bytes: 4) else { break }
+        for entry in self.entries(of: second) {
+            guard let tag = number(at: CheckedNumber(entry), bytes: 2),
+                let value = number(at: CheckedNumber(entry) + 8, bytes: 4)
+            else { break }
             if tag == Self.thumbnailStartTag { start = value }
             if tag == Self.thumbnailLengthTag { length = value }
         }
@@ -53,21 +55,24 @@ struct EXIFReader {
         return UnsafeRawBufferPointer(rebasing: block[begin..<end])
     }
 
-    /// Where they begin, as many as the directory says it has.
-    private func entries(of directory: CheckedNumber?) -> some Sequence<CheckedNumber?> {
-        let count = number(at: directory, bytes: 2)?.count(upTo: Int(UInt16.max)) ?? 0
-        return (0..<count).lazy.map { directory + 2 + CheckedNumber($0) * Self.entrySize }
+    /// Where they begin, as many as the directory says it has: no further behind the block than 65,535 of them reach.
+    private func entries(of directory: CheckedNumber?) -> StrideTo<Int> {
+        let count = number(at: directory, bytes: 2)
+        guard let first = (directory + 2)?.count(upTo: block.count),
+            let end = (CheckedNumber(first) + count * CheckedNumber(Self.entrySize))?.count(upTo: .max)
+        else { return stride(from: 0, to: 0, by: Self.entrySize) }
+        return stride(from: first, to: end, by: Self.entrySize)
     }
 
     private var orientation: Int {
         for entry in entries(of: number(at: 4, bytes: 4)) {
-            guard let tag = number(at: entry, bytes: 2) else { break }
-            if tag == Self.orientationTag { return value(ofEntry: entry) }
+            guard let tag = number(at: CheckedNumber(entry), bytes: 2) else { break }
+            if tag == Self.orientationTag { return value(of: CheckedNumber(entry)) }
         }
         return 1
     }
 
-    private func value(ofEntry entry: CheckedNumber?) -> Int {
+    private func value(of entry: CheckedNumber) -> Int {
         let widths: [CheckedNumber: Int] = [1: 1, 3: 2, 4: 4]
         guard let type = number(at: entry + 2, bytes: 2), let width = widths[type],
             let value = number(at: entry + 8, bytes: width)?.count(upTo: 8), value > 0
