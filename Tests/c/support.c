@@ -533,10 +533,8 @@ imgdl_downloader *new_caching_downloader(imgdl_cache *cache)
     return downloader;
 }
 
-struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request)
+struct reply take_reply(imgdl_token *token)
 {
-    imgdl_token *token = NULL;
-    REQUIRE_OK(imgdl_download(downloader, request, &token));
     REQUIRE_OK(imgdl_token_wait(token, PATIENCE_MS));
     imgdl_result result;
     imgdl_result_init(&result, sizeof result);
@@ -551,6 +549,13 @@ struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request
     };
     imgdl_token_release(token);
     return answer;
+}
+
+struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request)
+{
+    imgdl_token *token = NULL;
+    REQUIRE_OK(imgdl_download(downloader, request, &token));
+    return take_reply(token);
 }
 
 struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags)

@@ -122,6 +122,8 @@ imgdl_downloader *new_caching_downloader(imgdl_cache *cache);
 /* Downloads a URL without a callback, and waits. */
 struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags);
 struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request);
+/* Waits for a download without a callback, and releases its token. */
+struct reply take_reply(imgdl_token *token);
 /* Waits until something is stored, or the whole body. */
 imgdl_cache_entry await_stored(imgdl_cache *cache, const char *url, int is_complete);
 
