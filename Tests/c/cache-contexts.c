@@ -160,7 +160,7 @@ static unsigned ask_in_all_contexts(unsigned stored, int is_tls, int manner)
     for (unsigned asks = 0; asks < count; asks++)
         tokens[asks] = begin_asking(stored, asks, is_tls, manner, IMGDL_CACHE_ONLY);
     for (unsigned asks = 0; asks < count; asks++) {
-        int is_hit = are_to_share(&contexts[stored], &contexts[asks], manner == FOR_ALL, is_tls);
+        int is_hit = are_to_share(&contexts[stored], &contexts[asks], manner == FOR_ALL);
         check_reply(take_reply(tokens[asks]), stored, asks, is_tls, manner, is_hit);
         hits += is_hit != 0;
     }
@@ -202,7 +202,7 @@ static void ask_each_with_a_proxy_around(void)
     for (int is_tls = 0; is_tls < MODES; is_tls++)
         for (unsigned i = 0; i < count; i++)
             if (is_to_be_stored(&contexts[i], is_tls))
-                check_own(i, is_tls, 0, contexts[i].config.proxy && are_to_share(&contexts[i], &contexts[i], 0, is_tls));
+                check_own(i, is_tls, 0, contexts[i].config.proxy && are_to_share(&contexts[i], &contexts[i], 0));
 }
 
 static void renew(void) { renew_files(&place); }
@@ -246,7 +246,7 @@ static void continue_all_pairs(void)
     for (unsigned stored = 0; stored < count; stored++)
         for (unsigned asks = 0; is_to_be_stored(&contexts[stored], 0) && asks < count; asks++, pairs++) {
             struct reply reply = ask_for_cut(stored, asks);
-            int is_rest = are_to_share(&contexts[stored], &contexts[asks], 0, 0);
+            int is_rest = are_to_share(&contexts[stored], &contexts[asks], 0);
             if (contexts[asks].is_denied ? reply.code == IMGDL_ERROR_ADDRESS_REFUSED
                                          : reply.http_status == (is_rest ? 502 : 500))
                 continue;

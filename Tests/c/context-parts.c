@@ -179,11 +179,11 @@ imgdl_request request_of(struct context *context, const struct place *place, int
     return request;
 }
 
-int are_to_share(const struct context *stored, const struct context *asks, int is_public, int is_tls)
+int are_to_share(const struct context *stored, const struct context *asks, int is_public)
 {
     const struct context *both[] = {stored, asks};
     for (int i = 0; i < 2; i++)
-        if (both[i]->is_never_stored || both[i]->is_denied || (is_tls && both[i]->is_not_stored_over_tls))
+        if (both[i]->is_never_stored || both[i]->is_denied)
             return 0;
     const char *credentials = asks->credentials_unasked ? asks->credentials_unasked : asks->credentials;
     return !strcmp(stored->trust, asks->trust) && !strcmp(stored->question, asks->question) &&

@@ -126,12 +126,13 @@ static struct context *with_jar(const char *name, const char *credentials, const
 
 static void add_jars(const struct place *place)
 {
-    with_jar("a=1 in the jar", "jar a=1", place, "1");
-    with_jar("a=2 in the jar", "jar a=2", place, "2");
-    struct context *context = with_jar("a=1 that a server has set", "jar a=1", place, NULL);
+    with_jar("a=1 in the jar", "Cookie a=1", place, "1");
+    with_jar("a=2 in the jar", "Cookie a=2", place, "2");
+    struct context *context = with_jar("a=1 that a server has set", "Cookie a=1", place, NULL);
     own(context, place);
     context->asks_for_cookie = 1;
-    with(with_jar("Cookie b=1 before the jar's", "b=1 and jar", place, "1"), "Cookie", "b=1");
+    with(with_jar("Cookie b=1 before the jar's", "Cookie b=1; a=1", place, "1"), "Cookie", "b=1");
+    with(known("Cookie b=1; a=1", "Cookie b=1; a=1"), "Cookie", "b=1; a=1");
 }
 
 static void add_questions(const struct place *place)
@@ -197,7 +198,7 @@ static void add_pins(const struct place *place)
     own(trusting("TLS 1.3"), place)->flags = IMGDL_CONFIG_REQUIRE_TLS_1_3;
     struct context *context = trusting("any certificate");
     context->request.flags = IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES;
-    context->is_not_stored_over_tls = 1;
+    context->is_never_stored = 1;
 }
 
 static const char *proxy_at(const struct place *place, const char *login)

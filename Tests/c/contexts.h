@@ -19,7 +19,7 @@ struct context {
     /* Contexts share what is stored where these say the same; of credentials whatever they say if it is `public`. */
     const char *trust, *question, *credentials;
     const char *credentials_unasked; /* those of requests that go to no server: what a hook says to a challenge is not there */
-    int is_never_stored, is_not_stored_over_tls;
+    int is_never_stored;
     int is_denied;       /* no server is reached */
     int is_challenged;   /* asks where the server wants credentials; by TLS alone */
     int asks_for_cookie; /* first */
@@ -46,6 +46,6 @@ int has_file_renewed(const struct context *context);
 imgdl_request request_of(struct context *context, const struct place *place, int is_tls, const char *path);
 
 /* Whether one who asks nobody is to get what was stored. */
-int are_to_share(const struct context *stored, const struct context *asks, int is_public, int is_tls);
+int are_to_share(const struct context *stored, const struct context *asks, int is_public);
 
 #endif
