@@ -202,7 +202,7 @@ final class CurlTransfer: LingeringStream {
         connection?.readBytes.map { $0 - min($0, readBytesBefore) }
     }
 
-    /// What its connection has brought since it was sent, or since something came of any answer on it: of no request.
+    /// Bytes of no request: those that its connection has brought since it was sent, or since something came of any answer on it.
     func strayBytes(_ now: Instant) -> UInt64 {
         guard isSent, let secure, let bytes = readBytes(of: secure) else { return 0 }
         return min(bytes, secure.strayBytes(now))
@@ -836,7 +836,7 @@ final class CurlTransfer: LingeringStream {
     private func sent(_ count: Int64) {
         guard !isEnded, count > sentBytes else { return }
         sentBytes = count
-        // What the server says to each piece of a body belongs to that.
+        // Frames that the server sends for each piece of a body belong to that.
         noteAnswer()
         tell { $0.transferSent(id) }
     }

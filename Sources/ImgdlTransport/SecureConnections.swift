@@ -46,7 +46,7 @@ struct SecureConnections {
         /// Bytes that it had brought when something came of an answer last. Beyond those that it has brought: what may
         /// still come of streams that were reset.
         private var answeredBytes: UInt64 = 0
-        /// What a server may send of one stream before it hears of its reset: libcurl's largest window.
+        /// Bytes that a server may send of one stream before it hears of its reset: libcurl's largest window.
         private static let windowBytes: UInt64 = 32 << 20
 
         /// When that was; nil: never.

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import ImgdlTransport
 
-/// What has come on a connection while nothing came of an answer: of floods, and not of what belongs to somebody.
+/// Bytes that come on a connection while nothing comes of an answer are a flood's, unless they belong to somebody.
 final class SilenceTests: FrameTestCase {
     private let signals = Signals()
     private let sent = Monitor(0)
@@ -31,7 +31,7 @@ final class SilenceTests: FrameTestCase {
 
     private var url: String { "https://127.0.0.1:\(listener.port)/" }
 
-    /// Of libcurl's settings: its windows hold from then on.
+    /// Libcurl's windows hold once its settings are acknowledged.
     private var acknowledgement: [UInt8] { frame(4, 1, 0) }
 
     private func stray(_ id: TransferID) -> UInt64 { transport.silence(id).strayBytes }
@@ -52,7 +52,7 @@ final class SilenceTests: FrameTestCase {
         XCTAssertLessThan(stray(ids[0]), UInt64(bytes.count) * 11 / 10, "with what TLS adds")
     }
 
-    /// Whoever leaves its connection takes the others along: they would wait as long, and nobody else gets it.
+    /// A request that a flood has ended takes the others of its connection along, and nobody else gets that.
     func testAFloodEndsWithItsConnection() throws {
         let bytes = flood(10_000)
         let waits: @Sendable (Connection, UInt8) -> Void = { _, _ in }
@@ -68,7 +68,7 @@ final class SilenceTests: FrameTestCase {
         XCTAssertEqual(listener.journal.log.connections.count, 2)
     }
 
-    /// Nor is a server honest that has answered others meanwhile.
+    /// A server that has answered others meanwhile is no better.
     func testAFloodBehindAnAnswerIsOfNoRequest() throws {
         let bytes = flood(10_000)
         try serve([
@@ -88,7 +88,7 @@ final class SilenceTests: FrameTestCase {
         XCTAssertGreaterThanOrEqual(stray(waiting), UInt64(bytes.count))
     }
 
-    /// Whoever cancels a request knows nothing of floods.
+    /// Cancelling a request is no verdict on its connection.
     func testACancelledRequestLeavesTheOthersAlone() throws {
         let bytes = flood(10_000)
         try serve([
@@ -133,7 +133,7 @@ final class SilenceTests: FrameTestCase {
         XCTAssertLessThan(stray(waiting), Silence.floodBytes)
     }
 
-    /// What a server has sent of a body that nobody wants any more, or will before it hears of that, is no flood.
+    /// Bodies that nobody wants any more go on until their server hears of that, and are no flood.
     func testABodyThatWasCancelledIsNoFlood() throws {
         let part = [UInt8](repeating: 7, count: 16_384)
         try serve([
@@ -142,7 +142,7 @@ final class SilenceTests: FrameTestCase {
                 Self.send(acknowledgement + frame(1, 4, stream, [0x88]), connection)
                 Self.send(frame(0, 0, stream, part), connection)
                 _ = signals.wait(gate: "cancelled", party: connection.party, until: .patient)
-                // What its window has room for.
+                // The window has room for these.
                 for _ in 0..<6 { Self.send(frame(0, 0, stream, part), connection) }
                 sent.change { $0 += 1 }
             },
@@ -163,7 +163,7 @@ final class SilenceTests: FrameTestCase {
         XCTAssertEqual(listener.journal.log.connections.count, 1, "on the same connection")
     }
 
-    /// What is held back belongs to whoever is paused.
+    /// A body that is held back belongs to whoever is paused.
     func testABodyThatIsHeldBackIsNoFlood() throws {
         let part = [UInt8](repeating: 7, count: 16_384)
         try serve([

@@ -30,7 +30,7 @@ package struct CheckedNumber: Comparable, Hashable, Sendable, ExpressibleByInteg
         self = number
     }
 
-    /// Of so many bytes, one to eight, at an offset of a buffer, the highest first. nil: they are not all there.
+    /// The number in so many bytes, one to eight, at an offset of a buffer, the highest first. nil: they are not all there.
     package init?(bigEndian bytes: UnsafeRawBufferPointer, at offset: Self?, count: Int) {
         self.init(bytes, at: offset, count: count, isLowestFirst: false)
     }

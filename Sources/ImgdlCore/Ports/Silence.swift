@@ -1,4 +1,4 @@
-/// What a transport knows of a transfer that nothing has come of for a while.
+/// The silence of a transfer that nothing has come of for a while, as its transport knows it.
 package struct Silence {
     /// The host whose addresses it still waits for; nil: none.
     package var nameLookedUp: String?

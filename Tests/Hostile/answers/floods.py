@@ -12,7 +12,7 @@ PICTURE = good(3, 5)
 STATUS = literal(":status", 200)
 
 
-# Whoever ends it: this side, nghttp2, or the idle timeout.
+# The code is one, whoever ends the flood: this side, nghttp2, or the idle timeout.
 ENDED = FLOOD
 # These cost so little, or come in so few frames, that no turn needs take 50 ms: to the request they are silence.
 QUIET = FLOOD
