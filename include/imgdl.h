@@ -235,9 +235,10 @@ enum {
     IMGDL_ERROR_METADATA_LIMIT = 2307,     /* max_metadata_bytes                                                    */
     IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
     IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
-    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request, or   */
-                                           /* sends 64 KiB of it and nothing else until the idle timeout: all        */
-                                           /* requests on that connection end so, and are not tried again            */
+    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request, or  */
+                                           /* sends, over TLS, 384 KiB and more that give nothing of an answer until */
+                                           /* an idle timeout: all requests on that connection end so, and are not  */
+                                           /* tried again                                                           */
 
     /* the cache's disk; no download ends so */
     IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for five seconds, or    */
@@ -718,7 +719,8 @@ enum {
     /* Send and keep cookies, in the downloader's jar, where each partition has its own: those of the request's own Cookie
      * header first. Without it a request has nothing to do with cookies. */
     IMGDL_REQUEST_COOKIES = 1u << 5,
-    /* Take any server certificate, of any name. Its connection is not used for requests that do not say so. */
+    /* Take any server certificate, self-signed ones too, of any name. Its connection is not used for requests that do not say
+     * so. Nothing of it is stored, and nothing stored answers it, not even over http. */
     IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1u << 6,
     /* Goes on while the downloader is in the background, until its grace is over. */
     IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1u << 7,
@@ -809,7 +811,8 @@ typedef struct imgdl_request {
     uint32_t connect_timeout_ms;         /* 0: the downloader's                                                      */
     uint32_t idle_timeout_ms;            /* 0: the downloader's                                                      */
     uint32_t retry_count;                /* how often to try again after what may pass: no connection, a lost one,   */
-                                         /* a timeout but the total one, 408, 429, 5xx; 0: as the downloader,        */
+                                         /* a timeout but the total one (a flood is FLOOD), 408, 429, 5xx; 0: as the */
+                                         /* downloader,                                                              */
                                          /* IMGDL_RETRY_NONE: never. GET, HEAD, PUT, DELETE, OPTIONS only. Not       */
                                          /* counted, and done in any case: a request whose kept connection ends      */
                                          /* without an answer is sent once more, on a new one; POST and PATCH so     */
@@ -943,7 +946,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
  * 10  The downloader
  *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, partition, hooks, redirect flags, cache mode
+ * same URL, method (GET or HEAD), headers, credentials, cookies (given or the jar's: not one with the other), TLS options, partition, hooks, redirect flags, cache mode
  * and max_stale_ms. What is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries,
  * validation, events, executor. A transfer that waits before another attempt waits for the shortest time that one of its
  * requests would wait by itself, one that joins it meanwhile as before its own first retry (retry_base_ms), but for as long
@@ -1048,8 +1051,8 @@ typedef struct imgdl_config {
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
     uint32_t retry_max_ms;        /* 0 is IMGDL_DEFAULT_RETRY_MAX_MS                                                 */
     uint32_t failure_ttl_ms;      /* a request that failed in a way that will not pass (bad picture, redirect that is */
-                                  /* refused, certificate, protocol) fails at once for so long (BLACKLISTED), but   */
-                                  /* for requests with hooks, and unless it has been removed from the cache or       */
+                                  /* refused, certificate, protocol, flood) fails at once for so long (BLACKLISTED), */
+                                  /* but for requests with hooks, and unless it has been removed from the cache or   */
                                   /* changed by another method since; 0: off                                         */
     const imgdl_status_range *accepted_statuses; /* NULL: 200 to 299                                                 */
     size_t accepted_status_count;
@@ -1562,8 +1565,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request
  *            has Cache-Control: max-stale (at once, without the server); the response has stale-while-revalidate, and no
  *            request that shares the transfer has IMGDL_REQUEST_IGNORE_CACHED (but with only-if-cached); the server cannot
- *            be reached (no address, no connection, a lost one, the proxy, or connect_timeout_ms or idle_timeout_ms is
- *            over, before its answer has begun) and neither side has stale-if-error, for any time; either has
+ *            be reached (no address, no connection, a lost one, the proxy, a flood, or connect_timeout_ms or idle_timeout_ms
+ *            is over, before its answer has begun) and neither side has stale-if-error, for any time; either has
  *            stale-if-error, for that time, and the server cannot be reached or answers 500, 502, 503 or 504;
  *            IMGDL_CACHE_ONLY. Of a server that cannot be reached the request's retries come first, with the times between
  *            them; total_timeout_ms ends the request without a stale answer. Responses with must-revalidate or no-cache
@@ -1585,8 +1588,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            fields of yours but a few that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS
  *            options, proxy, denial and partition an answer with `public` is for all credentials and cookies; what the server
  *            says of it to others (304, HEAD) without `public` is theirs. What came with ALLOW_INVALID_CERTIFICATES is not
- *            stored, and what is stored answers no request with it, over http either. Bodies, URLs and headers lie on the disk as they are,
- *            readable to their user alone, contexts as keyed digests.
+ *            stored, and what is stored answers no request with it, not even over http. Bodies, URLs and headers lie on the disk
+ *            as they are, readable to their user alone, contexts as keyed digests.
  * Modes      imgdl_cache_mode, of the request, else of the downloader. Cache-Control, Pragma, Range and conditions among the
  *            headers of a request are obeyed besides. A request with a modify_request hook looks into the cache when its
  *            turn comes, after the hook; all others before they wait in the queue, and what is stored answers them

@@ -79,6 +79,7 @@ enum CurlErrors {
         where !outcome.hasHead && outcome.systemError == 0 && outcome.headerBytes > headerBytesNearLimit:
             return headerLimit(outcome)
         case _ where isOverlongLine(outcome): return headerLimit(outcome)
+        case _ where excess(outcome) == .flood: return flood(outcome)
         case _ where isBreachOfHTTP2(outcome): return breach(outcome)
         case CURLE_GOT_NOTHING:
             return Failure(.connectionLost, "the server closed the connection without an answer")
@@ -185,13 +186,13 @@ enum CurlErrors {
 
     /// What libcurl, or nghttp2 in it, takes no more of over HTTP/2: it ends the connection then.
     enum Excess: Equatable {
-        /// Of frames that want an answer.
+        /// Of what gives nothing of an answer.
         case flood
         /// Of a response's header, before anybody has seen its fields: what it has too much of.
         case header(String)
     }
 
-    /// By nghttp2's words, as libcurl passes them on (docs/versions.md, `floods`).
+    /// As was noted of its connection, or by nghttp2's words, which libcurl passes on (docs/versions.md, `floods`).
     static func excess(_ outcome: CurlOutcome) -> Excess? {
         let message = outcome.message
         guard outcome.isHTTP2 else { return nil }
@@ -311,14 +312,25 @@ enum CurlErrors {
         // For the others curl has words of a connection that was lost.
         let sentence =
             switch outcome.code {
-            case _ where outcome.isFlooded: "\(broken) with a flood of frames, \(closed)"
             case CURLE_RECV_ERROR: "\(broken), \(closed): \(words(outcome))"
-            case CURLE_SEND_ERROR: "\(broken): it sends frames that must be answered, and reads no answers, \(closed)"
             // nghttp2 does not tell them apart.
             case _ where !outcome.hasHead: "\(broken), or sent a field of more than 64 KiB, \(closed)"
             default: "\(broken), \(closed)"
             }
-        return Failure(excess(outcome) == .flood ? .flood : .protocolError, sentence)
+        return Failure(.protocolError, sentence)
+    }
+
+    /// Floods need break no rule.
+    private static func flood(_ outcome: CurlOutcome) -> Failure {
+        let flood = "the server sent a flood on this connection"
+        let closed = "and it was closed"
+        let sentence =
+            switch outcome.code {
+            case _ where outcome.isFlooded: "\(flood) that gave nothing of an answer, \(closed)"
+            case CURLE_SEND_ERROR: "\(flood) of frames that must be answered, and reads no answers, \(closed)"
+            default: "\(flood), \(closed): \(words(outcome))"
+            }
+        return Failure(.flood, sentence)
     }
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says

@@ -77,13 +77,11 @@ final class CurlTransfer: LingeringStream {
     /// The name of that connection.
     private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
-    var isFlooded = false
+    var hasKeptBusy = false
     /// That connection, where it is one of TLS.
-    private var secure: SecureConnections.Connection?
+    private var connectionSentOn: SecureConnections.Connection?
     /// Bytes that its connection had brought by the time at which it was sent.
     private var readBytesBefore: UInt64 = 0
-    /// Nothing but a flood came until its timeout.
-    var isInFlood = false
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
     private var earlierError: Int32 = 0
     private var isDiscarding = false
@@ -154,7 +152,7 @@ final class CurlTransfer: LingeringStream {
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
-                    transfer.noteAnswer()
+                    transfer.noteProgress()
                     if transfer.isLingering { return transfer.passOver(bytes) ? bytes.count : bytes.count &+ 1 }
                     if transfer.keepsBodyBack || !transfer.takesPiece { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
@@ -164,7 +162,7 @@ final class CurlTransfer: LingeringStream {
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.receivedLine(line.count) }
-                    transfer.noteAnswer()
+                    transfer.noteProgress()
                     if transfer.isLingering { return transfer.passOver(header: line) ? line.count : line.count &+ 1 }
                     return transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
                 }
@@ -178,8 +176,8 @@ final class CurlTransfer: LingeringStream {
                         return CURL_PREREQFUNC_ABORT
                     }
                     transfer.isSent = transfer.connected(to: address)
-                    transfer.secure = transfer.secureConnection
-                    transfer.readBytesBefore = transfer.secure?.readBytes ?? 0
+                    transfer.connectionSentOn = transfer.secureConnection
+                    transfer.readBytesBefore = transfer.connectionSentOn?.readBytes ?? 0
                     transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
                     guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
                     transfer.abandon()
@@ -202,18 +200,18 @@ final class CurlTransfer: LingeringStream {
         connection?.readBytes.map { $0 - min($0, readBytesBefore) }
     }
 
-    /// Bytes of no request: those that its connection has brought since it was sent, or since something came of any answer on it.
+    /// Bytes that gave nothing of an answer: those that its connection has brought since it was sent, or since something came of any answer on it.
     func strayBytes(_ now: Instant) -> UInt64 {
-        guard isSent, let secure, let bytes = readBytes(of: secure) else { return 0 }
-        return min(bytes, secure.strayBytes(now))
+        guard isSent, let connectionSentOn, let bytes = readBytes(of: connectionSentOn) else { return 0 }
+        return min(bytes, connectionSentOn.strayBytes(now))
     }
 
-    private func noteAnswer() { secure?.noteAnswer(transport._withUnsafeGuaranteedRef { $0.now }) }
+    private func noteProgress() { connectionSentOn?.noteProgress(transport._withUnsafeGuaranteedRef { $0.now }) }
 
-    /// Its stream has come to its end, or is reset from here.
+    /// Its stream has come to its end, or is reset from here, as a broken one is by nghttp2.
     func leavesConnection(isReset: Bool) {
-        if isSent, isReset { secure?.noteReset() }
-        secure = nil
+        if isSent, isReset { connectionSentOn?.noteReset() }
+        connectionSentOn = nil
     }
 
     private var secureConnection: SecureConnections.Connection? {
@@ -256,7 +254,7 @@ final class CurlTransfer: LingeringStream {
         }
         // Nobody wanted that body, so it does not matter how it ended.
         if isDiscarding { return nil }
-        guard !isFlooded || code == CURLE_OK else {
+        guard !hasKeptBusy || code == CURLE_OK else {
             return Failure(
                 .flood,
                 "the server kept this program busy with what belongs to no request, for "
@@ -354,7 +352,7 @@ final class CurlTransfer: LingeringStream {
     /// answer is lost where the server closes the connection while others still send to it: the last attempt shares it with
     /// nobody.
     func beginsAgain(after code: CURLcode) -> Bool {
-        guard !isEnded, !isFlooded, !parser.isComplete, ownFailure == nil, let loss = loss(code),
+        guard !isEnded, !hasKeptBusy, !parser.isComplete, ownFailure == nil, let loss = loss(code),
             RetryRules.maySendAgain(
                 request.method, inHTTP2: isHTTP2, after: loss, hasAnswer: parser.bytes > 0)
         else { return false }
@@ -369,7 +367,7 @@ final class CurlTransfer: LingeringStream {
 
     /// Whether it was turned back: then it begins anew, with its look-up. Of an answer it has a challenge at most.
     var beginsAnew: Bool {
-        guard isTurnedBack, !isEnded, !isFlooded else { return false }
+        guard isTurnedBack, !isEnded, !hasKeptBusy else { return false }
         isTurnedBack = false
         heldHead = nil
         forgetConnection()
@@ -384,7 +382,7 @@ final class CurlTransfer: LingeringStream {
 
     /// Connections are counted anew, and the next one may have a tunnel to be made. So are the bytes of its body that are sent.
     private func forgetConnection() {
-        secure = nil
+        connectionSentOn = nil
         connectionsAtServer = nil
         isSent = false
         sentBytes = 0
@@ -837,7 +835,7 @@ final class CurlTransfer: LingeringStream {
         guard !isEnded, count > sentBytes else { return }
         sentBytes = count
         // Frames that the server sends for each piece of a body belong to that.
-        noteAnswer()
+        noteProgress()
         tell { $0.transferSent(id) }
     }
 

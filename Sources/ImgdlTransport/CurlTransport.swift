@@ -136,12 +136,9 @@ package final class CurlTransport: Transport {
     }
 
     package func silence(_ id: TransferID) -> Silence {
-        var silence = Silence()
-        guard let transfer = transfers[id] else { return silence }
-        if transfer.lookUp != nil { silence.nameLookedUp = options.serverToLookUp(transfer.request.url)?.host }
-        silence.strayBytes = strayBytes(transfer)
-        transfer.isInFlood = silence.isFlood
-        return silence
+        guard let transfer = transfers[id] else { return Silence() }
+        let name = transfer.lookUp == nil ? nil : options.serverToLookUp(transfer.request.url)?.host
+        return Silence(nameLookedUp: name, strayBytes: strayBytes(transfer))
     }
 
     /// None where a body on its connection is held back: what has come of that belongs to it, and nobody has seen it.
@@ -153,15 +150,6 @@ package final class CurlTransport: Transport {
                 && other.connectionName == transfer.connectionName
         }
         return isHeldBack ? 0 : bytes
-    }
-
-    /// All that wait on the connection of one that a flood has ended end so, too, and nobody uses it any more.
-    private func closeFlooded(_ transfer: CurlTransfer) {
-        guard transfer.isInFlood, let multi = transfer.lane?.multi, strayBytes(transfer) >= Silence.floodBytes else {
-            return
-        }
-        multi.secureConnections.noteFlood(of: transfer.connectionName)
-        multi.disconnect(transfer.connectionName)
     }
 
     private func lookUp(_ host: String, for transfer: CurlTransfer) {
@@ -368,7 +356,6 @@ package final class CurlTransport: Transport {
         }
         guard transfer.handle != nil else { return leaveServer(transfer, handshakeEnded: false) }
         if transfer.isLingering { return }
-        closeFlooded(transfer)
         if lingering.join(transfer, loop.now) {
             // It may be paused: what is left of it would never come.
             nudgeLater(transfer)
@@ -376,6 +363,14 @@ package final class CurlTransport: Transport {
             transfer.abandon()
             if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
         }
+    }
+
+    package func cancelFlooded(_ id: TransferID) {
+        if let transfer = transfers[id], let multi = transfer.lane?.multi {
+            multi.secureConnections.noteFlood(of: transfer.connectionName)
+            multi.disconnect(transfer.connectionName)
+        }
+        cancel(id)
     }
 
     /// By whatever stops a transfer but `cancel`: a callback of curl's, or decoding in line. True: its stream has to wait for
@@ -431,10 +426,10 @@ package final class CurlTransport: Transport {
 
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
     /// stream of an HTTP/2 one, and keeps it for the next transfer.
-    private func release(_ transfer: CurlTransfer, isCancelled: Bool = false) {
+    private func release(_ transfer: CurlTransfer, isCancelled: Bool = false, isBroken: Bool = false) {
         guard let handle = transfer.handle.take(), let lane = transfer.lane.take() else { return }
         lane.multi.remove(handle)
-        transfer.leavesConnection(isReset: isCancelled || transfer.isAbandoned)
+        transfer.leavesConnection(isReset: isCancelled || isBroken || transfer.isAbandoned)
         if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
         handle.transfer = nil
         lane.giveBack(handle)
@@ -691,7 +686,7 @@ package final class CurlTransport: Transport {
         let flooded = transfers.all.filter { transfer in
             transfer.lane?.multi === multi && floods.contains { transfer.isOn($0) }
         }
-        for transfer in flooded { transfer.isFlooded = true }
+        for transfer in flooded { transfer.hasKeptBusy = true }
         return flooded
     }
 
@@ -705,7 +700,7 @@ package final class CurlTransport: Transport {
         lingering.leave(transfer)
         let failure = transfer.failure(for: code)
         let times = transfer.times
-        release(transfer)
+        release(transfer, isBroken: code != CURLE_OK)
         releaseHeld()
         tellEnd(of: transfer, failure, times)
     }

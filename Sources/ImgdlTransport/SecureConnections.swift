@@ -43,36 +43,36 @@ struct SecureConnections {
         /// Whether more has come, on its socket or in OpenSSL, than TLS says by itself (session tickets, new keys), which is read.
         /// Nobody uses the connection.
         func hasAnswer(_ socket: Int32) -> Bool { ccurl_secure_has_answer(handshake, socket) }
+        /// Bytes that its socket had brought when it was closed; nil: not known.
+        fileprivate var bytesAtClose: UInt64?
+        /// Grows with each read that brings something; nil: it is closed, and not known.
+        var readBytes: UInt64? { isClosed ? bytesAtClose : ccurl_secure_read_bytes(handshake) }
+
         /// Bytes that it had brought when something came of an answer last. Beyond those that it has brought: what may
         /// still come of streams that were reset.
         private var answeredBytes: UInt64 = 0
         /// Bytes that a server may send of one stream before it hears of its reset: libcurl's largest window.
         private static let windowBytes: UInt64 = 32 << 20
-
-        /// When that was; nil: never.
-        private var lastAnswer: Instant?
+        /// The time of the last answer; nil: there was none.
+        private var lastProgress: Instant?
         /// Milliseconds for which curl may have kept more of an answer before it is given out.
-        private static let turnTime: Int64 = 250
+        static let keptTime: Int64 = 250
 
         /// Something has come of an answer, or gone of a request.
-        func noteAnswer(_ now: Instant) {
-            lastAnswer = now
+        func noteProgress(_ now: Instant) {
+            lastProgress = now
             answeredBytes = max(answeredBytes, readBytes ?? 0)
         }
 
+        /// A stream was reset from here: as much as a window may still come of it, and belongs to nobody who waits.
         func noteReset() { answeredBytes = max(answeredBytes, readBytes ?? 0) + Self.windowBytes }
 
         /// Bytes that it has brought since: of no answer.
         func strayBytes(_ now: Instant) -> UInt64 {
-            if let lastAnswer, now < lastAnswer.advanced(byMilliseconds: Self.turnTime) { return 0 }
+            if let lastProgress, now < lastProgress.advanced(byMilliseconds: Self.keptTime) { return 0 }
             let bytes = readBytes ?? 0
             return bytes - min(bytes, answeredBytes)
         }
-
-        /// Bytes that its socket had brought when it was closed; nil: not known.
-        fileprivate var bytesAtClose: UInt64?
-        /// Grows with each read that brings something; nil: it is closed, and not known.
-        var readBytes: UInt64? { isClosed ? bytesAtClose : ccurl_secure_read_bytes(handshake) }
     }
 
     struct Server: Hashable {

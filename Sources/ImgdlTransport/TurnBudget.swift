@@ -31,7 +31,7 @@ struct TurnBudget {
     /// A turn empties a receive buffer, which Linux lets grow to 6 MiB: that is 60 ns for each byte.
     static let longest = 8 * limit
     /// A server that sends less is not what takes the time: loading the authorities, say, takes long on slow machines.
-    static let floodBytes: Int64 = 64 << 10
+    static let leastBytes: Int64 = 64 << 10
 
     struct Sample {
         /// On the clock that all threads have.
@@ -129,6 +129,6 @@ struct TurnBudget {
             return (socket, bytes - earlier)
         }
         guard let most = read.max(by: { ($0.bytes, $0.socket) < ($1.bytes, $1.socket) }) else { return nil }
-        return most.bytes >= floodBytes ? most.socket : nil
+        return most.bytes >= leastBytes ? most.socket : nil
     }
 }

@@ -54,8 +54,8 @@ WORDS = {
     "DECODE_TIMEOUT": r"the limit of \d+ ms of CPU time",
     "FLOOD": (
         r"what belongs to no request, for \d+ ms .*the connection was closed",
-        r"the server broke the rules of HTTP/2\b.* and its connection was closed",
-        r"nothing of the answer for %(idle_timeout_ms)s ms, and meanwhile \d+ bytes of what belongs to no request"),
+        r"the server sent a flood on this connection\b.* and it was closed",
+        r"nothing of the answer for %(idle_timeout_ms)s ms, and meanwhile \d+ bytes that gave nothing of an answer"),
     "FRAME_LIMIT": r"more than the limit of \d+ frames",
     "HEADER_LIMIT": (
         r"(header|trailers|interim responses|the proxy's answer to CONNECT)\b.* went over a limit: .*"

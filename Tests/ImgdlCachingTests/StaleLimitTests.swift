@@ -17,6 +17,7 @@ final class StaleLimitTests: CachingTestCase {
         let cases: [(control: String, reply: Reply, mode: CacheMode, fields: [HeaderField])] = [
             ("max-age=10", .failed(.connectFailed), .use, []), ("max-age=10", .failed(.connectFailed), .only, []),
             ("max-age=10, stale-if-error=999", .failed(.resolveFailed), .use, []),
+            ("max-age=10", .failed(.flood), .use, []),
             ("max-age=10, stale-if-error=999", Reply(503), .use, []),
             ("max-age=10, stale-while-revalidate=999", .failed(.connectFailed), .use, []),
             ("max-age=10", .failed(.connectFailed), .use, [HeaderField("Cache-Control", "max-stale=999")]),

@@ -361,7 +361,7 @@ final class ConfigurationTests: XCTestCase {
             var other = CurlOutcome(code: code, message: "m", isHTTP2: true, isShared: true, isFlooded: true)
             other.systemError = EPIPE
             XCTAssertEqual(CurlErrors.failure(other).code, .flood, "\(code)")
-            XCTAssertTrue(CurlErrors.failure(other).message.contains("with a flood of frames"), "\(code)")
+            XCTAssertTrue(CurlErrors.failure(other).message.contains("a flood on this connection that gave"), "\(code)")
         }
         unanswered.hasHead = true
         XCTAssertEqual(CurlErrors.failure(unanswered).code, .flood)

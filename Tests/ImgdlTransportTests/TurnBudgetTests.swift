@@ -162,7 +162,7 @@ final class TurnBudgetTests: XCTestCase {
     }
 
     func testTheSocketThatWasReadMost() {
-        let much = TurnBudget.floodBytes
+        let much = TurnBudget.leastBytes
         let table: [([Int32: Int64], [Int32: Int64], Int32?)] = [
             ([:], [:], nil), ([3: 0], [3: much], 3), ([3: 0], [3: much - 1], nil), ([3: 5], [3: much + 4], nil),
             ([3: 0, 4: 0], [3: much, 4: much + 1], 4), ([3: 0], [3: much, 4: 9 * much], 3),

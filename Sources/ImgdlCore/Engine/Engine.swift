@@ -353,6 +353,10 @@ final class Engine {
         questions.forgetAll()
     }
 
+    private func breakOff(_ id: TransferID) {
+        if let transfer = transfer(id) { transfer.exchange?.breakOff(transfer) }
+    }
+
     private func perform(_ action: Action) {
         switch action {
         case .start(let id): start(id)
@@ -367,7 +371,10 @@ final class Engine {
         case .restart(let id): transfer(id)?.reset()
         case .stop(let id):
             transport?.cancel(id)
-            if let transfer = transfer(id) { transfer.exchange?.breakOff(transfer) }
+            breakOff(id)
+        case .stopFlooded(let id):
+            transport?.cancelFlooded(id)
+            breakOff(id)
         case .forget(let id):
             // One that never left the queue has none.
             if let transfer = active.take(id.slot) {

@@ -2,14 +2,17 @@
 package struct Silence {
     /// The host whose addresses it still waits for; nil: none.
     package var nameLookedUp: String?
-    /// Bytes that its connection has brought since anything came of an answer: of no request on it.
+    /// Bytes that its connection has brought since anything came of an answer on it, and that gave nothing of one.
     package var strayBytes: UInt64 = 0
 
-    /// So many are a flood. A connection that waits for an answer brings some dozens; nothing of a header may show
-    /// before the whole of it has come, which is seldom as long.
-    package static let floodBytes: UInt64 = 64 << 10
+    /// So many are a flood. A connection that waits for an answer brings some dozens; but nothing of a header may show before the
+    /// whole of it has come, and it may have 256 KiB.
+    package static let floodBytes: UInt64 = 384 << 10
 
-    package init() {}
+    package init(nameLookedUp: String? = nil, strayBytes: UInt64 = 0) {
+        self.nameLookedUp = nameLookedUp
+        self.strayBytes = strayBytes
+    }
 
     package var isFlood: Bool { strayBytes >= Self.floodBytes }
 }

@@ -24,13 +24,15 @@ package protocol Transport: AnyObject {
     var trust: [UInt8] { get }
     /// Whether a loader of the host's answers for it, and no server.
     func hasLoader(for url: ParsedURL) -> Bool
-    /// The Cookie field that it would make for the request of its jar; nil: none.
+    /// The line of the Cookie field as it is sent: the request's own cookies, and behind them its jar's; nil: the jar adds none.
     func cookies(for request: TransportRequest) -> [UInt8]?
 
     /// Begins; reports to `events` later, never from inside this call.
     func start(_ id: TransferID, _ request: __owned TransportRequest)
     /// Ends at once, whatever state it is in, and reports nothing more of it. May be called inside a report.
     func cancel(_ id: TransferID)
+    /// The same, where nothing but a flood has come of it: its connection is closed, and all others on it end in `flood`.
+    func cancelFlooded(_ id: TransferID)
     /// Paused, nothing more is sent for it than what is being sent: what has not been sent yet, or would be sent once more (with
     /// a credential, or since its connection has ended), begins anew when the pause is over, which is reported. No more body bytes
     /// are reported, and soon none are read; head, end and failure of what was sent may still come. Of a body
@@ -68,6 +70,7 @@ package protocol Transport: AnyObject {
 extension Transport {
     package func hasLoader(for _: ParsedURL) -> Bool { false }
     package func takeLegacy() -> (@Sendable () -> Void)? { nil }
+    package func cancelFlooded(_ id: TransferID) { cancel(id) }
 }
 
 /// What becomes of the body once the head is known.

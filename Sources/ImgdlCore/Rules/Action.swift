@@ -28,6 +28,8 @@ package enum Action: Equatable {
     case restart(TransferID)
     /// Nobody waits for it any more, or its time is over: end it at the transport.
     case stop(TransferID)
+    /// A flood is all that has come of it in its time: the same, with its connection.
+    case stopFlooded(TransferID)
     /// It is over: let go of its body, its decoders and its number.
     case forget(TransferID)
     /// So many bytes are counted for one of its decoders, until `memoryReleased` says that nobody holds them any more.

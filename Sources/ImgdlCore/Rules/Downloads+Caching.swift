@@ -184,10 +184,10 @@ extension Downloads {
 }
 
 extension CacheUse {
-    /// Failures that say the server cannot be reached.
+    /// Failures that say the server cannot be reached: one that sends a flood in place of an answer is not, either.
     static func isUnreachable(_ code: ErrorCode) -> Bool {
         switch code {
-        case .resolveFailed, .connectFailed, .connectionLost, .connectTimeout, .idleTimeout, .proxyFailed: true
+        case .resolveFailed, .connectFailed, .connectionLost, .connectTimeout, .idleTimeout, .proxyFailed, .flood: true
         default: false
         }
     }

@@ -130,13 +130,14 @@ extension Downloads {
         return expireEach(id, heardUntil, now, silence(id))
     }
 
-    /// Each subscriber at its own connect or idle timeout, the transfer with its last. Gives the next one's as
-    /// `expireTransfer` does: it may have joined later.
+    /// Each subscriber at its own connect or idle timeout, the transfer with its last, and all at once where a flood is what
+    /// has come. Gives the next one's as `expireTransfer` does: it may have joined later.
     private mutating func expireEach(
         _ id: TransferID, _ heardUntil: Instant, _ now: Instant, _ silence: Silence
     ) -> Instant? {
         let isConnecting = transfers[id].phase == .connecting
         var next: Instant?
+        var flood: Failure?
         var connectTimeout = Int64.max
         var idleTimeout = Int64.max
         forEachSubscriber(id) { downloads, subscriber in
@@ -147,15 +148,23 @@ extension Downloads {
             let since = downloads.subscribers[subscriber].since ?? start
             let deadline = max(start, since).advanced(byMilliseconds: timeout)
             if deadline <= heardUntil {
-                downloads.subscribers[subscriber].doom =
+                let failure =
                     isConnecting
                     ? Self.noConnection(within: timeout, silence.nameLookedUp)
                     : Self.noAnswer(for: timeout, silence)
+                if failure.code == .flood { flood = flood ?? failure }
+                downloads.subscribers[subscriber].doom = failure
             } else {
                 next = min(next ?? deadline, deadline)
                 connectTimeout = min(connectTimeout, ownConnectTimeout)
                 idleTimeout = min(idleTimeout, ownIdleTimeout)
             }
+        }
+        if let flood {
+            forEachSubscriber(id) { downloads, subscriber in downloads.subscribers[subscriber].doom = flood }
+            actions.append(.stopFlooded(id))
+            failed(id, flood, now)
+            return nil
         }
         guard let next else {
             let failure = firstSubscriber(of: id).flatMap { subscribers[$0].doom }
@@ -174,11 +183,11 @@ extension Downloads {
         return nil
     }
 
-    /// A server that sends all the time, and nothing of an answer, is not asked again as one is that was silent.
+    /// A server that sends all the time, and nothing of an answer, is not asked again as a silent one is.
     private static func noAnswer(for timeout: Int64, _ silence: Silence) -> Failure {
         let sentence = "the server sent nothing of the answer for \(timeout) ms"
         guard silence.isFlood else { return Failure(.idleTimeout, sentence) }
-        return Failure(.flood, "\(sentence), and meanwhile \(silence.strayBytes) bytes of what belongs to no request")
+        return Failure(.flood, "\(sentence), and meanwhile \(silence.strayBytes) bytes that gave nothing of an answer")
     }
 
     private static func noConnection(within timeout: Int64, _ nameLookedUp: String?) -> Failure {

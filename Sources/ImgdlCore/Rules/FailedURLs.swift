@@ -56,7 +56,7 @@ package struct FailedURLs {
     package static func isLasting(_ code: ErrorCode) -> Bool {
         switch code {
         case .badImageData, .tlsCertificate, .tlsPin, .protocolError, .redirectRefused, .tooManyRedirects,
-            .contentEncoding:
+            .contentEncoding, .flood:
             true
         default: false
         }

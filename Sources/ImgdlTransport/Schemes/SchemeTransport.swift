@@ -76,6 +76,10 @@ package final class SchemeTransport: Transport {
         transfer.finish(givingUp: true)
     }
 
+    package func cancelFlooded(_ id: TransferID) {
+        if relayed[id] == nil { network.cancelFlooded(id) } else { cancel(id) }
+    }
+
     package func silence(_ id: TransferID) -> Silence { network.silence(id) }
 
     package func setPaused(_ id: TransferID, _ isPaused: Bool) {

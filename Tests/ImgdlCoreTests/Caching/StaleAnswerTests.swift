@@ -52,6 +52,15 @@ final class StaleAnswerTests: CacheTestCase {
         XCTAssertEqual(decide("", "stale-if-error=50").stale, bounded, "of the request")
     }
 
+    func testWhichFailuresSayThatAServerCannotBeReached() {
+        let unreachable: [ErrorCode] = [
+            .resolveFailed, .connectFailed, .connectionLost, .connectTimeout, .idleTimeout, .proxyFailed, .flood,
+        ]
+        for code in ErrorCode.allCases {
+            XCTAssertEqual(CacheUse.isUnreachable(code), unreachable.contains(code), "\(code)")
+        }
+    }
+
     /// In place of an error a GET of the whole alone has what is stored.
     func testNotForAPartNorForConditions() {
         let stored = stored([("Cache-Control", "max-age=10"), ("ETag", "\"a\"")])

@@ -330,7 +330,7 @@ private struct Course: ~Copyable {
             case .reserve(let id, _, let bytes): reserved[id] = bytes
             case .decode(let id, _, _): decodes.append(id)
             case .end(let subscriber, .success): end(subscriber)
-            case .stop(let id): stages[id] = nil
+            case .stop(let id), .stopFlooded(let id): stages[id] = nil
             case .forget(let id):
                 stages[id] = nil
                 for executor in holders[id] ?? [] where !stalled.contains(executor) { take(id, executor) }

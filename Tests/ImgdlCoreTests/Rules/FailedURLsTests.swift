@@ -162,7 +162,7 @@ final class FailedURLsTests: XCTestCase {
     func testWhichFailuresLast() {
         let lasting: [ErrorCode] = [
             .badImageData, .tlsCertificate, .tlsPin, .protocolError, .redirectRefused, .tooManyRedirects,
-            .contentEncoding,
+            .contentEncoding, .flood,
         ]
         for code in ErrorCode.allCases { XCTAssertEqual(FailedURLs.isLasting(code), lasting.contains(code), "\(code)") }
     }

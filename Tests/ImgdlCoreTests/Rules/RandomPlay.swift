@@ -981,9 +981,10 @@ struct RandomPlay: ~Copyable {
         let end = witness.now.advanced(byMilliseconds: span)
         while let deadline = downloads.nextDeadline, deadline <= end {
             witness.now = max(witness.now, deadline)
-            downloads.deadlineReached(witness.now)
+            let strayBytes = random.oneIn(10) ? Silence.floodBytes : 0
+            downloads.deadlineReached(witness.now) { _ in Silence(strayBytes: strayBytes) }
             witness.isGraceOver = downloads.background?.isOver ?? false
-            try settle("deadline", afterDeadlines: true)
+            try settle("deadline, \(strayBytes) stray bytes", afterDeadlines: true)
             if let next = downloads.nextDeadline, next <= witness.now {
                 throw Witness.Violation(text: "asks again for a time that has been dealt with")
             }
@@ -1165,6 +1166,7 @@ struct RandomPlay: ~Copyable {
         case .reserve(let id, let variant, let bytes): "reserve \(bytes) for \(name(id)) variant \(variant)"
         case .reserveMore(let id, let variant, let bytes): "\(bytes) more for \(name(id)) variant \(variant)"
         case .stop(let id): "stop \(name(id))"
+        case .stopFlooded(let id): "stop \(name(id)), flooded"
         case .forget(let id): "forget \(name(id))"
         case .decode(let id, let variant, let step): "decode \(name(id)) variant \(variant) \(step)"
         case .emit(let subscriber, let notice): "tell \(name(subscriber)) \(notice)"

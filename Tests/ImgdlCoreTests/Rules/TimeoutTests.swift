@@ -155,33 +155,41 @@ final class TimeoutTests: XCTestCase {
         ])
     }
 
-    /// A flood is not silence: it is not asked for again, whoever hears of it first.
+    private func pass(_ milliseconds: Int64, _ strayBytes: UInt64, _ play: inout Play) {
+        play.now = play.now.advanced(byMilliseconds: milliseconds)
+        play.downloads.deadlineReached(play.now) { _ in Silence(strayBytes: strayBytes) }
+    }
+
+    /// A flood is not silence: it ends all who wait for the answer, however patient, as it does all on its connection.
     func testAServerThatSendsWhatIsForNobodyFloods() {
-        let silent = "the server sent nothing of the answer for 300 ms"
-        for (bytes, failure) in [
-            (65_535, Failure(.idleTimeout, silent)),
-            (65_536, Failure(.flood, "\(silent), and meanwhile 65536 bytes of what belongs to no request")),
-        ] {
-            var play = Play { $0.idleTimeout = 300 }
-            let a = play.submit("a")
-            let patient = play.submit("a", .with { $0.idleTimeout = 500 })
-            play.connected(a.transfer)
-            play.skip()
-            func pass(_ milliseconds: Int64) {
-                play.now = play.now.advanced(byMilliseconds: milliseconds)
-                play.downloads.deadlineReached(play.now) { _ in
-                    var silence = Silence()
-                    silence.strayBytes = UInt64(bytes)
-                    return silence
-                }
-            }
-            pass(300)
-            play.expect([.end(a.subscriber, .failure(failure))])
-            pass(200)
-            var last = failure
-            last.message = last.message.replacingOccurrences(of: "300", with: "500")
-            play.expect([.stop(a.transfer), .end(patient.subscriber, .failure(last)), .forget(a.transfer)])
-        }
+        var play = Play { $0.idleTimeout = 300 }
+        let a = play.submit("a", .with { $0.retry.count = 3 })
+        let patient = play.submit("a", .with { ($0.idleTimeout, $0.retry.count) = (500, 3) })
+        play.connected(a.transfer)
+        play.skip()
+        pass(300, Silence.floodBytes, &play)
+        let silence = "the server sent nothing of the answer for 300 ms"
+        let flood = Failure(.flood, silence + ", and meanwhile 393216 bytes that gave nothing of an answer")
+        play.expect([
+            .stopFlooded(a.transfer), .end(a.subscriber, .failure(flood)), .end(patient.subscriber, .failure(flood)),
+            .forget(a.transfer),
+        ])
+    }
+
+    func testLessThanAFloodIsSilence() {
+        var play = Play { $0.idleTimeout = 300 }
+        let a = play.submit("a")
+        let patient = play.submit("a", .with { $0.idleTimeout = 500 })
+        play.connected(a.transfer)
+        play.skip()
+        pass(300, Silence.floodBytes - 1, &play)
+        play.expect([.end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms"))])
+        pass(200, Silence.floodBytes - 1, &play)
+        play.expect([
+            .stop(a.transfer),
+            .end(patient.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 500 ms")),
+            .forget(a.transfer),
+        ])
     }
 
     func testIdleBringsWhatCanBeSalvaged() {

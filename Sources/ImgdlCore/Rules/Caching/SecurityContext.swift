@@ -8,7 +8,7 @@ package struct SecurityContext: Equatable, Sendable {
     let request: ContextMessage
     /// As whom it asks: user and password, Authorization, cookies.
     let credentials: ContextMessage
-    /// False: it may trust anybody. Its answers are not stored, over http either.
+    /// False: it may trust anybody. Its answers are not stored, not even over http.
     let isVerified: Bool
 
     /// `request`: as it is sent, whatever changed it on the way. `cookies`: the line of the Cookie field that is made of a jar; nil: none.
