@@ -38,11 +38,11 @@ struct EXIFReader {
 
     private var thumbnail: UnsafeRawBufferPointer? {
         let first = number(at: 4, bytes: 4)
-        let entries = number(at: first, bytes: 2) * CheckedNumber(Self.entrySize)
-        guard let second = number(at: first + 2 + entries, bytes: 4), second > 0 else { return nil }
+        let entriesLength = number(at: first, bytes: 2) * CheckedNumber(Self.entrySize)
+        guard let second = number(at: first + 2 + entriesLength, bytes: 4), second > 0 else { return nil }
         var start: CheckedNumber?
         var length: CheckedNumber?
-        for entry in self.entries(of: second) {
+        for entry in entries(of: second) {
             guard let tag = number(at: CheckedNumber(entry), bytes: 2),
                 let value = number(at: CheckedNumber(entry) + 8, bytes: 4)
             else { break }
@@ -55,7 +55,7 @@ struct EXIFReader {
         return UnsafeRawBufferPointer(rebasing: block[begin..<end])
     }
 
-    /// Where they begin, as many as the directory says it has: no further behind the block than 65,535 of them reach.
+    /// The offsets of its entries, as many as the directory says it has: those behind the block's end are for the caller to stop at.
     private func entries(of directory: CheckedNumber?) -> StrideTo<Int> {
         let count = number(at: directory, bytes: 2)
         guard let first = (directory + 2)?.count(upTo: block.count),

@@ -56,10 +56,9 @@ struct FrameCanvas {
 extension PixelRectangle {
     /// As a file has it: nil beyond 32 bits.
     init?(x: CheckedNumber?, y: CheckedNumber?, width: CheckedNumber?, height: CheckedNumber?) {
-        let most = Int(UInt32.max)
-        guard let x = x?.count(upTo: most), let y = y?.count(upTo: most), let width = width?.count(upTo: most),
-            let height = height?.count(upTo: most)
-        else { return nil }
+        guard let x = x?.count32, let y = y?.count32, let width = width?.count32, let height = height?.count32 else {
+            return nil
+        }
         self.init(x: x, y: y, width: width, height: height)
     }
 

@@ -54,8 +54,7 @@ struct HeaderProbe: ImageProbe {
     private mutating func decide(_ size: PictureSize) { state = .decided(size) }
 
     private mutating func decide(width: CheckedNumber?, height: CheckedNumber?, held: Int = 0, beside: Int = 0) {
-        let most = Int(UInt32.max)
-        guard let width = width?.count(upTo: most), let height = height?.count(upTo: most), width > 0, height > 0 else {
+        guard let width = width?.count32, let height = height?.count32, width > 0, height > 0 else {
             return decide(.unknown)
         }
         decide(.known(width: width, height: height, held: held, beside: beside))

@@ -68,7 +68,7 @@ final class PNGAnimation {
 
     /// The signature, IHDR, PLTE or tRNS, whole. One of each counts, for libpng too: every frame is given what is kept here.
     func keep(_ bytes: UnsafeRawBufferPointer, name: String) throws(Failure) {
-        if name == "IHDR", let across = Control.number(bytes, 8), let down = Control.number(bytes, 12) {
+        if name == "IHDR", let across = Self.number(bytes, 8), let down = Self.number(bytes, 12) {
             let most = Int(Int32.max)
             guard let width = across.count(upTo: most), let height = down.count(upTo: most) else {
                 throw Failure(.badImageData, "the PNG is broken: it cannot be \(across) × \(down) pixels large")
@@ -86,9 +86,8 @@ final class PNGAnimation {
     /// The data of acTL, nil if it is damaged. One behind the image data does not count.
     func announce(_ bytes: UnsafeRawBufferPointer?) {
         guard !isBehindImageData else { return }
-        let most = Int(UInt32.max)
-        guard let bytes, bytes.count == 8, announced == 0, let frames = Control.number(bytes, 0)?.count(upTo: most),
-            frames > 0, let plays = Control.number(bytes, 4)?.count(upTo: most)
+        guard let bytes, bytes.count == 8, announced == 0, let frames = Self.number(bytes, 0)?.count32, frames > 0,
+            let plays = Self.number(bytes, 4)?.count32
         else { return giveUp() }
         (announced, self.plays) = (frames, plays)
     }
@@ -96,7 +95,7 @@ final class PNGAnimation {
     /// The data of fcTL, nil if it is damaged.
     func begin(_ bytes: UnsafeRawBufferPointer?) throws(Failure) {
         guard !isBroken, !isBehindImageData || announced > 0 else { return }
-        guard let bytes, bytes.count == 26, advance(Control.number(bytes, 0)), let control = Control(bytes) else {
+        guard let bytes, advance(Self.number(bytes, 0)), let control = Control(bytes) else {
             return try fail()
         }
         try endFrame()
