@@ -7,6 +7,13 @@ extension Witness {
         Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
     }
 
+    /// Those that run, but for one that has just been paused for the background: its place is free, also where it ends within the
+    /// same event.
+    var havingPlaces: [TransferID] {
+        let continuing = continuing
+        return running.filter { !isInBackground || !transfers[$0]!.isPaused || continuing.contains($0) }
+    }
+
     /// Of these, those that a place is free for at their host, and that may run in the background if need be. `hosts`: where
     /// they are, or were at some moment.
     func eligible(

@@ -349,7 +349,7 @@ struct Witness {
             try require(
                 before.reduce(bytes, +) <= max(before.first ?? 0, demand.canvases) + demand.beside, "counted twice")
             charges.append(Charge(transfer: id, variant: variant, bytes: bytes))
-        case .stop(let id):
+        case .stop(let id), .stopFlooded(let id):
             try live(id)
             try require(isAtTransport(id), "stopped what is not at the transport")
             transfers[id]!.transport = .ended
@@ -414,7 +414,7 @@ struct Witness {
         if isWoken { transfers[id]!.waitsSince = now }
         let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting && !lined.contains($0) || $0 == id }
         let isBack = isWoken || transfers[id]!.front != nil
-        let running = running
+        let running = havingPlaces
         let hosts = Dictionary(uniqueKeysWithValues: Set(running + waiting).map { ($0, transfers[$0]!.host) })
         starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack, ending: ending, hosts: hosts))
         transfers[id]!.front = nil
@@ -778,7 +778,10 @@ struct Witness {
         }
         try seeUnattended(waiting, placed, isMemoryFull: downloads.memory.isFull)
         if placed.count < limits.maximumConcurrent, !holdsStarts, !isGraceOver {
-            try require(eligible(parked, placed).isEmpty, "a place is free and somebody is paused for want of one")
+            // They go on where a redirect has led them meanwhile.
+            let hosts = Dictionary(uniqueKeysWithValues: parked.map { ($0, HostAndPort(transfers[$0]!.hop)) })
+            try require(
+                eligible(parked, placed, hosts).isEmpty, "a place is free and somebody is paused for want of one")
         }
         for id in live {
             try require(priorities[id] != nil, "a transfer nobody wants")
