@@ -186,7 +186,8 @@ class Downloader(_process.OfThisProcess):
         client_key, client_key_password, pinned_public_key, partition, hooks
                           in place of the downloader's; retries=0 is never
         allow_invalid_certificates
-                          take any server certificate
+                          take any server certificate, self-signed ones too; nothing of it is stored, and nothing
+                          stored answers it, not even over http
         continue_in_background
                           goes on after `enter_background`
         retry_failed      ask again, whatever failed a moment ago (failure_ttl)

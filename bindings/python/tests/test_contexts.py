@@ -134,11 +134,11 @@ class ContextTests(OriginTests):
         self.assertEqual(self.sees(url, ca_file=trust), "NOT_CACHED")
         self.assertEqual(self.sees(url, allow_invalid_certificates=True), "NOT_CACHED")
 
-    def test_what_nobody_verified_is_not_stored_after_the_same_over_http(self):
-        origin = self.other_origin("--tls", "valid")
-        url = origin.picture("palette.png", **FRESH)
+    def test_what_nobody_verified_is_not_stored_not_even_over_http(self):
+        secure = self.other_origin("--tls", "valid").picture("palette.png", **FRESH)
+        plain = self.origin.picture("palette.png", **FRESH)
         with imgdl.Cache(self.directory) as cache, self.downloader(cache=cache) as downloader:
-            for each in (self.origin.picture("palette.png", **FRESH), url, url):
+            for each in (plain, plain, secure, secure):
                 body = downloader.download(each, body=True, allow_invalid_certificates=True).result(PATIENCE)
                 self.assertEqual(body.response.cache_outcome, "network", each)
 
