@@ -7,11 +7,18 @@ extension Witness {
         Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
     }
 
-    /// Those that run, but for one that has just been paused for the background: its place is free, also where it ends within the
-    /// same event.
-    var havingPlaces: [TransferID] {
+    /// Those that have just been paused for the background, in the middle of an event: their places are free.
+    var pausedForBackground: Set<TransferID> {
+        guard isInBackground else { return [] }
         let continuing = continuing
-        return running.filter { !isInBackground || !transfers[$0]!.isPaused || continuing.contains($0) }
+        return Set(running.filter { transfers[$0]!.isPaused && !continuing.contains($0) })
+    }
+
+    /// What may come to its end within the event in which it was paused, or went on, is told of no more behind it.
+    private func placed(_ start: Start) -> [TransferID] {
+        start.running.filter { id in
+            transfers[id]!.heldSince == nil ? !start.paused.contains(id) : start.resumed.contains(id)
+        }
     }
 
     /// Of these, those that a place is free for at their host, and that may run in the background if need be. `hosts`: where
@@ -34,7 +41,7 @@ extension Witness {
     mutating func seeStarts(_ priorities: [TransferID: Priority]) throws {
         try require(starts.isEmpty || !holdsStarts, "started though starts are held")
         for (index, start) in starts.enumerated() {
-            let placed = start.running.filter { transfers[$0]!.heldSince == nil }
+            let placed = placed(start)
             try require(placed.count < limits.maximumConcurrent, "started without a place")
             // One that goes to another host within the event, for a hook's answer, may have done so before or after this.
             let (now, then) = (eligible(start.waiting, placed), eligible(start.waiting, placed, start.hosts))
@@ -61,6 +68,7 @@ extension Witness {
         }
         starts = []
         ending = []
+        resumed = []
     }
 
     /// Hooks and redirects lead to no host that has no place.

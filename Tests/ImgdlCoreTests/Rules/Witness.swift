@@ -158,6 +158,9 @@ struct Witness {
         let ending: [TransferID]
         /// Where those that ran and waited were.
         let hosts: [TransferID: HostAndPort]
+        /// Of those that ran: what had been paused for the background within the event, and what had gone on.
+        let paused: Set<TransferID>
+        let resumed: Set<TransferID>
     }
 
     /// Reserved and not given back.
@@ -188,6 +191,8 @@ struct Witness {
     var starts: [Start] = []
     /// As of `Start`.
     var ending: [TransferID] = []
+    /// What had no place, and has been told to go on within the event.
+    var resumed: Set<TransferID> = []
     var moves: [Move] = []
     /// How often the transport was told to leave its connections.
     var leavings = 0
@@ -332,6 +337,8 @@ struct Witness {
             try require([.connecting, .receiving].contains(transfer.transport), "paused what is not at the transport")
             try require(!transfer.hasHeldEnd && transfer.isPaused != isPaused, "paused for nothing")
             transfers[id]!.isPaused = isPaused
+            if !isPaused, transfers[id]!.heldSince != nil { resumed.insert(id) }
+            if isPaused { resumed.remove(id) }
         case .restart(let id): try restart(id)
         case .setPriority(let id, _):
             try live(id)
@@ -414,9 +421,12 @@ struct Witness {
         if isWoken { transfers[id]!.waitsSince = now }
         let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting && !lined.contains($0) || $0 == id }
         let isBack = isWoken || transfers[id]!.front != nil
-        let running = havingPlaces
+        let running = running
         let hosts = Dictionary(uniqueKeysWithValues: Set(running + waiting).map { ($0, transfers[$0]!.host) })
-        starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack, ending: ending, hosts: hosts))
+        starts.append(
+            Start(
+                id: id, running: running, waiting: waiting, isBack: isBack, ending: ending, hosts: hosts,
+                paused: pausedForBackground, resumed: resumed))
         transfers[id]!.front = nil
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             if subscribers[subscriber]!.clockStart == nil { subscribers[subscriber]!.clockStart = now }
