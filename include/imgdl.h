@@ -236,7 +236,7 @@ enum {
     IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
     IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
     IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request, or  */
-                                           /* sends, over TLS, 384 KiB and more that give nothing of an answer until */
+                                           /* sends, over TLS, 192 KiB and more that give nothing of an answer until */
                                            /* an idle timeout: all requests on that connection end so, and are not  */
                                            /* tried again                                                           */
 

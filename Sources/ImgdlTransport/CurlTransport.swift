@@ -138,13 +138,15 @@ package final class CurlTransport: Transport {
     package func silence(_ id: TransferID) -> Silence {
         guard let transfer = transfers[id] else { return Silence() }
         let name = transfer.lookUp == nil ? nil : options.serverToLookUp(transfer.request.url)?.host
-        return Silence(nameLookedUp: name, strayBytes: strayBytes(transfer))
+        return Silence(
+            nameLookedUp: name, strayBytes: strayBytes(transfer),
+            hasUnsent: transfer.lane?.multi.hasUnsent(transfer.connectionName) ?? false)
     }
 
     /// None where a body on its connection is held back: what has come of that belongs to it, and nobody has seen it.
     private func strayBytes(_ transfer: CurlTransfer) -> UInt64 {
         let bytes = transfer.strayBytes(loop.now)
-        guard bytes >= Silence.floodBytes else { return bytes }
+        guard bytes >= Silence.unansweredBytes else { return bytes }
         let isHeldBack = transfers.all.contains { other in
             (other.isPaused || other.isInLine) && other.lane === transfer.lane
                 && other.connectionName == transfer.connectionName
@@ -426,10 +428,10 @@ package final class CurlTransport: Transport {
 
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
     /// stream of an HTTP/2 one, and keeps it for the next transfer.
-    private func release(_ transfer: CurlTransfer, isCancelled: Bool = false, isBroken: Bool = false) {
+    private func release(_ transfer: CurlTransfer, isCancelled: Bool = false) {
         guard let handle = transfer.handle.take(), let lane = transfer.lane.take() else { return }
         lane.multi.remove(handle)
-        transfer.leavesConnection(isReset: isCancelled || isBroken || transfer.isAbandoned)
+        transfer.leavesConnection(isReset: isCancelled || transfer.isAbandoned)
         if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
         handle.transfer = nil
         lane.giveBack(handle)
@@ -630,6 +632,7 @@ package final class CurlTransport: Transport {
         }
         while let (context, code) = multi.nextDone() {
             guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
+            if code != CURLE_OK { transfer.leavesConnection(isReset: true) }
             if transfer.beginsAnew {
                 release(transfer)
                 begin(transfer)
@@ -700,7 +703,7 @@ package final class CurlTransport: Transport {
         lingering.leave(transfer)
         let failure = transfer.failure(for: code)
         let times = transfer.times
-        release(transfer, isBroken: code != CURLE_OK)
+        release(transfer)
         releaseHeld()
         tellEnd(of: transfer, failure, times)
     }

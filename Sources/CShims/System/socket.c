@@ -21,6 +21,12 @@ int64_t system_socket_taken(int descriptor)
     return (int64_t)info.tcpi_bytes_received - unread;
 }
 
+int system_socket_has_unsent(int descriptor)
+{
+    int unsent = 0;
+    return !ioctl(descriptor, SIOCOUTQNSD, &unsent) && unsent > 0;
+}
+
 /* FNV-1a. */
 static uint64_t mixed(uint64_t hash, const void *bytes, size_t count)
 {

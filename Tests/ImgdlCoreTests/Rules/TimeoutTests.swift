@@ -155,41 +155,46 @@ final class TimeoutTests: XCTestCase {
         ])
     }
 
-    private func pass(_ milliseconds: Int64, _ strayBytes: UInt64, _ play: inout Play) {
+    private func pass(_ milliseconds: Int64, _ silence: Silence, _ play: inout Play) {
         play.now = play.now.advanced(byMilliseconds: milliseconds)
-        play.downloads.deadlineReached(play.now) { _ in Silence(strayBytes: strayBytes) }
+        play.downloads.deadlineReached(play.now) { _ in silence }
     }
 
     /// A flood is not silence: it ends all who wait for the answer, however patient, as it does all on its connection.
     func testAServerThatSendsWhatIsForNobodyFloods() {
-        var play = Play { $0.idleTimeout = 300 }
-        let a = play.submit("a", .with { $0.retry.count = 3 })
-        let patient = play.submit("a", .with { ($0.idleTimeout, $0.retry.count) = (500, 3) })
-        play.connected(a.transfer)
-        play.skip()
-        pass(300, Silence.floodBytes, &play)
-        let silence = "the server sent nothing of the answer for 300 ms"
-        let flood = Failure(.flood, silence + ", and meanwhile 393216 bytes that gave nothing of an answer")
-        play.expect([
-            .stopFlooded(a.transfer), .end(a.subscriber, .failure(flood)), .end(patient.subscriber, .failure(flood)),
-            .forget(a.transfer),
-        ])
+        for (bytes, hasUnsent) in [(196_608, false), (65_536, true)] as [(UInt64, Bool)] {
+            var play = Play { $0.idleTimeout = 300 }
+            let a = play.submit("a", .with { $0.retry.count = 3 })
+            let patient = play.submit("a", .with { ($0.idleTimeout, $0.retry.count) = (500, 3) })
+            play.connected(a.transfer)
+            play.skip()
+            pass(300, Silence(strayBytes: bytes, hasUnsent: hasUnsent), &play)
+            let silence = "the server sent nothing of the answer for 300 ms"
+            let flood = Failure(.flood, silence + ", and meanwhile \(bytes) bytes that gave nothing of an answer")
+            play.expect([
+                .stopFlooded(a.transfer), .end(a.subscriber, .failure(flood)),
+                .end(patient.subscriber, .failure(flood)), .forget(a.transfer),
+            ])
+        }
     }
 
     func testLessThanAFloodIsSilence() {
-        var play = Play { $0.idleTimeout = 300 }
-        let a = play.submit("a")
-        let patient = play.submit("a", .with { $0.idleTimeout = 500 })
-        play.connected(a.transfer)
-        play.skip()
-        pass(300, Silence.floodBytes - 1, &play)
-        play.expect([.end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms"))])
-        pass(200, Silence.floodBytes - 1, &play)
-        play.expect([
-            .stop(a.transfer),
-            .end(patient.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 500 ms")),
-            .forget(a.transfer),
-        ])
+        for (bytes, hasUnsent) in [(196_607, false), (65_535, true)] as [(UInt64, Bool)] {
+            let silence = Silence(strayBytes: bytes, hasUnsent: hasUnsent)
+            var play = Play { $0.idleTimeout = 300 }
+            let a = play.submit("a")
+            let patient = play.submit("a", .with { $0.idleTimeout = 500 })
+            play.connected(a.transfer)
+            play.skip()
+            pass(300, silence, &play)
+            play.expect([.end(a.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 300 ms"))])
+            pass(200, silence, &play)
+            play.expect([
+                .stop(a.transfer),
+                .end(patient.subscriber, timeout(.idleTimeout, "the server sent nothing of the answer for 500 ms")),
+                .forget(a.transfer),
+            ])
+        }
     }
 
     func testIdleBringsWhatCanBeSalvaged() {

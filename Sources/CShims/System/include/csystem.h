@@ -108,6 +108,8 @@ int64_t system_rest_nanoseconds(struct system_rest *rest);
 
 /* Bytes that have been read from a TCP socket, by whomever; -1 where the kernel does not say. Threads: any. */
 int64_t system_socket_taken(int descriptor);
+/* Whether some of what was written to a TCP socket lies here yet: its other end has no room for it. Threads: any. */
+int system_socket_has_unsent(int descriptor);
 /* Bytes that can be read from it at once; 0 where nobody knows. */
 int system_unread(int descriptor);
 /* A number that tells connections apart by their ends: of a TCP socket, 0 where it has none; and of the ends as text. */
