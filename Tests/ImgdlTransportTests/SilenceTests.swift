@@ -113,7 +113,11 @@ final class SilenceTests: FrameTestCase {
             }
         ])
         let waiting = try start(url)
-        run(until: stray(waiting) > 100_000)
+        run(until: stray(waiting) > 100_000 || recorder[waiting].hasEnded)
+        // Newer versions take less of a header.
+        if VersionDifference.named("broken-frames").applies, let failure = recorder[waiting].failure {
+            return XCTAssertTrue([.headerLimit, .protocolError].contains(failure.code), failure.message)
+        }
         XCTAssertFalse(transport.silence(waiting).isFlood)
         turnBeyondAnswers()
         XCTAssertFalse(transport.silence(waiting).isFlood)
