@@ -236,9 +236,9 @@ enum {
     IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
     IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
     IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request, or  */
-                                           /* sends, over TLS, 192 KiB and more that give nothing of an answer until */
-                                           /* an idle timeout: all requests on that connection end so, and are not  */
-                                           /* tried again                                                           */
+                                           /* sends, over TLS, 192 KiB and more that give nothing of an answer      */
+                                           /* before an idle timeout: all requests on that connection end so, and   */
+                                           /* are not tried again                                                   */
 
     /* the cache's disk; no download ends so */
     IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for five seconds, or    */
@@ -946,14 +946,14 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
  * 10  The downloader
  *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method (GET or HEAD), headers, credentials, cookies (given or the jar's: not one with the other), TLS options, partition, hooks, redirect flags, cache mode
- * and max_stale_ms. What is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries,
- * validation, events, executor. A transfer that waits before another attempt waits for the shortest time that one of its
- * requests would wait by itself, one that joins it meanwhile as before its own first retry (retry_base_ms), but for as long
- * as Retry-After says. A request without retries, and one that would not wait so long itself (retry_max_ms,
- * total_timeout_ms), gets a transfer of its own. A request that is made after its URL, or one that it was redirected to, was
- * removed from the cache (other than by age), or changed by another method that succeeded, joins no transfer that was sent, or
- * answered from the cache, before.
+ * same URL, method (GET or HEAD), headers, credentials, cookies (given or the jar's: not one with the other), TLS options,
+ * partition, hooks, redirect flags, cache mode and max_stale_ms. What is not about the bytes belongs to each request alone:
+ * decode options, limits, timeouts, retries, validation, events, executor. A transfer that waits before another attempt
+ * waits for the shortest time that one of its requests would wait by itself, one that joins it meanwhile as before its
+ * own first retry (retry_base_ms), but for as long as Retry-After says. A request without retries, and one that would not
+ * wait so long itself (retry_max_ms, total_timeout_ms), gets a transfer of its own. A request that is made after its URL,
+ * or one that it was redirected to, was removed from the cache (other than by age), or changed by another method that
+ * succeeded, joins no transfer that was sent, or answered from the cache, before.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
  * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.

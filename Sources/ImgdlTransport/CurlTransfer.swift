@@ -200,7 +200,8 @@ final class CurlTransfer: LingeringStream {
         connection?.readBytes.map { $0 - min($0, readBytesBefore) }
     }
 
-    /// Bytes that gave nothing of an answer: those that its connection has brought since it was sent, or since something came of any answer on it.
+    /// Bytes that gave nothing of an answer: those that its connection has brought since it was sent, or since something came of
+    /// any answer on it.
     func strayBytes(_ now: Instant) -> UInt64 {
         guard isSent, let connectionSentOn, let bytes = readBytes(of: connectionSentOn) else { return 0 }
         return min(bytes, connectionSentOn.strayBytes(now))
