@@ -186,7 +186,7 @@ enum CurlErrors {
 
     /// What libcurl, or nghttp2 in it, takes no more of over HTTP/2: it ends the connection then.
     enum Excess: Equatable {
-        /// Of what gives nothing of an answer.
+        /// A flood of what gives nothing of an answer.
         case flood
         /// Of a response's header, before anybody has seen its fields: what it has too much of.
         case header(String)

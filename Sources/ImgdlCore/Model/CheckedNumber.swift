@@ -63,7 +63,7 @@ package struct CheckedNumber: Comparable, Hashable, Sendable, ExpressibleByInteg
     /// 0 and above, as collections count, and no more than that.
     package func count(upTo most: Int) -> Int? { value >= 0 && value <= most ? Int(truncatingIfNeeded: value) : nil }
 
-    /// What 32 bits hold without a sign, as files store lengths.
+    /// The number where 32 bits without a sign hold it, as files store lengths.
     package var count32: Int? { count(upTo: Int(UInt32.max)) }
 
     /// The next multiple, or itself. nil: 64 bits do not hold that, or there is none.
