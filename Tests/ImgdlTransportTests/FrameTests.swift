@@ -72,6 +72,7 @@ final class FrameTests: FrameTestCase {
             ("an ACK that nobody asked for", repeated(frame(4, 1, 0), 2), rules),
             ("DATA on stream 0", frame(0, 0, 0, [1]), rules),
             ("a flood of SETTINGS", repeated(frame(4, 0, 0), 3000), flood),
+            ("3,000 ACKs that nobody asked for", repeated(frame(4, 1, 0), 3000), rules),
             ("an oversized frame", frame(0, 0, 1, [UInt8](repeating: 1, count: 40_000)), rules),
             ("text", Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), rules),
             ("WINDOW_UPDATE of 0", frame(8, 0, 0, [0, 0, 0, 0]), rules),

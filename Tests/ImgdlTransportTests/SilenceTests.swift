@@ -36,7 +36,7 @@ final class SilenceTests: FrameTestCase {
 
     private func stray(_ id: TransferID) -> UInt64 { transport.silence(id).strayBytes }
 
-    /// What curl may still have kept of an answer by then is given out.
+    /// Turns for longer than curl may keep something of an answer.
     private func turnBeyondAnswers() {
         let end = loop.now.advanced(byMilliseconds: SecureConnections.Connection.keptTime + 50)
         while loop.now < end { loop.turn(transport) }
@@ -186,7 +186,7 @@ final class SilenceTests: FrameTestCase {
         XCTAssertEqual(listener.journal.log.connections.count, 1, "on the same connection")
     }
 
-    /// What nghttp2 resets by itself has a server that has not heard of it, too; also where curl asks once more, elsewhere.
+    /// A stream that nghttp2 resets by itself has a server that has not heard of it, too; also where it is asked for once more.
     func testABodyThatIsBrokenIsNoFlood() throws {
         let part = [UInt8](repeating: 7, count: 16_384)
         try serve([

@@ -7,14 +7,15 @@ extension Witness {
         Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
     }
 
-    /// Those that have just been paused for the background, in the middle of an event: their places are free.
+    /// Transfers that have just been paused for the background, in the middle of an event: their places are free.
     var pausedForBackground: Set<TransferID> {
         guard isInBackground else { return [] }
         let continuing = continuing
         return Set(running.filter { transfers[$0]!.isPaused && !continuing.contains($0) })
     }
 
-    /// What may come to its end within the event in which it was paused, or went on, is told of no more behind it.
+    /// Transfers that had a place at that start. One may end within the event in which it was paused, or went on: `heldSince`
+    /// says nothing of that then.
     private func placed(_ start: Start) -> [TransferID] {
         start.running.filter { id in
             transfers[id]!.heldSince == nil ? !start.paused.contains(id) : start.resumed.contains(id)

@@ -158,7 +158,7 @@ struct Witness {
         let ending: [TransferID]
         /// Where those that ran and waited were.
         let hosts: [TransferID: HostAndPort]
-        /// Of those that ran: what had been paused for the background within the event, and what had gone on.
+        /// Transfers of those that ran, which had been paused for the background within the event, and which had gone on.
         let paused: Set<TransferID>
         let resumed: Set<TransferID>
     }
@@ -191,7 +191,7 @@ struct Witness {
     var starts: [Start] = []
     /// As of `Start`.
     var ending: [TransferID] = []
-    /// What had no place, and has been told to go on within the event.
+    /// Transfers that had no place, and have been told to go on within the event.
     var resumed: Set<TransferID> = []
     var moves: [Move] = []
     /// How often the transport was told to leave its connections.
