@@ -66,6 +66,24 @@ final class EngineTurnTests: XCTestCase {
         XCTAssertLessThanOrEqual(late, ReadyRounds.longest / 1_000_000 + 2 * CrowdTransport.turn)
     }
 
+    /// A flood that lasts until the idle timeout ends with its connection, and is not asked for again.
+    func testAFloodUntilTheIdleTimeoutEndsItsConnection() throws {
+        let flooded = Calls()
+        let ports = DownloaderPorts(codec: NoCodec(), clock: MonotonicClock()) { (_, _, events) in
+            FloodedTransport(events, flooded)
+        }
+        let downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        var options = SubscriberOptions.quiet
+        options.idleTimeout = 50
+        options.retry.count = 2
+        let subscription = try downloader.download("picture", options)
+        try downloader.wait(for: subscription, milliseconds: 30_000)
+        XCTAssertEqual(downloader.result(of: subscription)?.code, .flood)
+        downloader.destroy()
+        XCTAssertEqual(flooded.add(), 2, "once before")
+    }
+
     /// What was read of an answer waits in the transport, while others have their turns there: its server is not silent.
     func testWhatWaitsInTheTransportIsNoSilence() throws {
         let clock = SteppedClock()
@@ -326,6 +344,40 @@ private final class CrowdTransport: Transport {
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
     func setPaused(_ id: TransferID, _ isPaused: Bool) {}
     func setPriority(_ id: TransferID, _ priority: Priority) {}
+}
+
+/// A server that takes each request, and sends nothing but a flood.
+private final class FloodedTransport: Transport {
+    private unowned let events: any TransportEvents
+    private let flooded: Calls
+    private var started: TransferID?
+    private(set) var deadline: Instant?
+
+    init(_ events: any TransportEvents, _ flooded: Calls) {
+        self.events = events
+        self.flooded = flooded
+    }
+
+    func start(_ id: TransferID, _ request: __owned TransportRequest) {
+        started = id
+        deadline = Instant(nanoseconds: 0)
+    }
+
+    func deadlineReached(_ now: Instant) {
+        deadline = nil
+        if let id = started.take() { events.transferConnected(id) }
+    }
+
+    func silence(_ id: TransferID) -> Silence { Silence(strayBytes: Silence.floodBytes) }
+    func cancelFlooded(_ id: TransferID) { _ = flooded.add() }
+
+    func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
+    func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
+    func cancel(_ id: TransferID) {}
+    func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    func setPriority(_ id: TransferID, _ priority: Priority) {}
+    func close() {}
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
 }
 
 /// An answer that is told after five turns of others, each of which takes twice an idle timeout.
