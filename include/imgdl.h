@@ -1194,9 +1194,9 @@ enum {
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_shutdown(imgdl_downloader *downloader, imgdl_shutdown_mode mode,
                                                                void (*done)(void *user_data), void *user_data);
 
-/** Shutdown with cancel, waiting for its end, and release of one reference. Inside a callback, or where waiting would be
- *  a deadlock, it does not wait. Returns: IMGDL_OK, INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED
- *  (released all the same). Since 1.0. */
+/** Shutdown with cancel, waiting for its end, and release of one reference. Inside a callback, of whatever downloader, or
+ *  where waiting would be a deadlock, it does not wait. Returns: IMGDL_OK, INVALID_OPERATION (the shared downloader),
+ *  INVALID_HANDLE, FORKED (released all the same). Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -150,6 +150,70 @@ TEST("destroy inside a callback does not wait, on every executor; the others are
     }
 }
 
+/* Each dispatches an executor of its own, and destroys in its callback a downloader that the other one's executor ends. */
+struct crossing {
+    struct recorder recorder, ended; /* the recorder first: its hook gets its address */
+    imgdl_executor *executor;
+    imgdl_downloader *downloader, *destroyed;
+    struct crossing *opposite;
+    struct flag *inside;
+};
+
+static void destroy_another(struct recorder *recorder, const imgdl_event *event)
+{
+    struct crossing *crossing = (struct crossing *)(void *)recorder;
+    if (event->kind != IMGDL_EVENT_TERMINAL)
+        return;
+    raise_flag(crossing->inside);
+    if (await_flag(crossing->inside, 2))
+        CHECK_CODE(imgdl_downloader_destroy(crossing->destroyed), IMGDL_OK);
+}
+
+static void *dispatch_until_ended(void *argument)
+{
+    struct crossing *crossing = argument;
+    if (await_end(&crossing->recorder, crossing->executor))
+        await_end(&crossing->opposite->ended, crossing->executor);
+    return NULL;
+}
+
+TEST("destroy of another downloader inside a callback does not wait: two threads that do so would wait for each other")
+{
+    struct flag inside = FLAG_INIT;
+    struct crossing crossings[2] = {0};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) {
+        crossings[i].opposite = &crossings[1 - i];
+        crossings[i].inside = &inside;
+        crossings[i].downloader = new_downloader();
+        crossings[i].destroyed = new_downloader();
+        REQUIRE_OK(imgdl_executor_create_pumped(&crossings[i].executor));
+    }
+    for (int i = 0; i < 2; i++) {
+        struct crossing *crossing = &crossings[i];
+        recorder_init(&crossing->recorder);
+        recorder_init(&crossing->ended);
+        crossing->recorder.hook = destroy_another;
+        imgdl_request held = recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=never&_=crossing%d", i), &crossing->ended);
+        held.executor = crossing->opposite->executor;
+        REQUIRE_OK(imgdl_download(crossing->destroyed, &held, NULL));
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=crossing%d", i), &crossing->recorder);
+        request.executor = crossing->executor;
+        REQUIRE_OK(imgdl_download(crossing->downloader, &request, NULL));
+        REQUIRE(pthread_create(&threads[i], NULL, dispatch_until_ended, crossing) == 0);
+    }
+    for (int i = 0; i < 2; i++)
+        REQUIRE(pthread_join(threads[i], NULL) == 0);
+    for (int i = 0; i < 2; i++) {
+        check_ending(&crossings[i].recorder);
+        check_ending(&crossings[i].ended);
+        CHECK_CODE(crossings[i].recorder.code, IMGDL_OK);
+        CHECK_CODE(crossings[i].ended.code, IMGDL_ERROR_CANCELLED);
+        CHECK_CODE(imgdl_downloader_destroy(crossings[i].downloader), IMGDL_OK);
+        imgdl_executor_release(crossings[i].executor);
+    }
+}
+
 TEST("the shared downloader is one, and cannot be shut down or destroyed")
 {
     imgdl_downloader *first = NULL, *second = NULL;

@@ -30,6 +30,9 @@ struct Occupation {
         }
     }
 
+    /// Whether the thread is in the middle of any.
+    static var isAny: Bool { innermost != nil }
+
     /// Whether the thread is in the middle of one of these.
     static func includes(_ isMeant: (Matter) -> Bool) -> Bool {
         var next = innermost

@@ -288,10 +288,11 @@ package final class Downloader: @unchecked Sendable {
         if (try? Thread.start(name: "imgdl-end") { [self] in runCompletions() }) == nil { runCompletions() }
     }
 
-    /// Ends everything and waits for it, unless that would be a wait for the calling thread.
+    /// Ends everything and waits for it, unless that would be a wait for the calling thread. Nor inside any callback: who waits
+    /// there keeps an executor from callbacks that another thread may wait for in the same way.
     package func destroy() {
         closeBatches()
-        let mustNotWait = outstanding.wouldDeadlock
+        let mustNotWait = Occupation.isAny || outstanding.wouldDeadlock
         beginEnd(cancelling: true)
         if mustNotWait { return }
         let joins = lock.withLock { () -> Bool in
