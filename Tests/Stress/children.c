@@ -3,9 +3,11 @@
 #include "calls.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,12 +27,38 @@ static void fail(const char *what, long value)
     _exit(3);
 }
 
+/* What the child was at last, for one that never comes to its end. */
+static const char *volatile at = "its first call";
+
+/* Says where the thread stands that was forked, and ends the child. */
+static void on_alarm(int signal)
+{
+    if (gettid() != getpid()) {
+        syscall(SYS_tgkill, getpid(), getpid(), signal);
+        return;
+    }
+    char text[200];
+    int length = snprintf(text, sizeof text, "child: has not ended in time, at %s (seed %llu)\n", at,
+                          (unsigned long long)play_seed);
+    ignore(write(STDERR_FILENO, text, (size_t)length));
+    void *frames[64];
+    backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
+    _exit(4);
+}
+
 #define REQUIRE_CODE(call, code)                                                                                       \
     do {                                                                                                               \
+        at = #call;                                                                                                    \
         imgdl_status status_ = (call);                                                                                 \
         if (status_ != (code))                                                                                         \
             fail(#call, status_);                                                                                      \
     } while (0)
+
+static void play_in_child(enum function function)
+{
+    at = function_names[function];
+    play_function(function);
+}
 
 /* Every function once, from any of them on, judged by the column of that place; what ends a handle comes last. */
 static void play_all(enum place place, void *const handles[KINDS])
@@ -47,10 +75,10 @@ static void play_all(enum place place, void *const handles[KINDS])
         for (unsigned k = 0; k < ENDERS; k++)
             is_ender |= function == enders[k];
         if (!is_ender)
-            play_function(function);
+            play_in_child(function);
     }
     for (unsigned k = 0; k < ENDERS; k++)
-        play_function(enders[k]);
+        play_in_child(enders[k]);
     imgdl_image *image = handles[IMAGE];
     if (image && (!imgdl_image_width(image) || !imgdl_image_pixels(image)))
         fail("an inherited image", 0);
@@ -168,6 +196,17 @@ static void exit_in_work(void)
     exit_now();
 }
 
+/* How long the process may last, in seconds. */
+static void patience_of_child(unsigned seconds)
+{
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    signal(SIGALRM, on_alarm);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    alarm(seconds);
+}
+
 /* How a child ends. */
 enum ending {
     BY_ITSELF,
@@ -177,7 +216,7 @@ enum ending {
 
 static void run_child(enum ending ending, void *const handles[KINDS])
 {
-    alarm(PATIENCE);
+    patience_of_child(PATIENCE);
     end_round();
     faults_end();
     nobody_dispatches();
@@ -207,9 +246,11 @@ static void start_child(const char *what, enum ending ending)
             free_place = &children[i];
     /* A child that finds them taken would wait for ever. */
     hold_wards();
+    hold_executors();
     hold_shelves();
     pid_t pid = free_place ? fork() : -1;
     let_shelves_go();
+    let_executors_go();
     let_wards_go();
     if (pid == 0)
         run_child(ending, handles);
@@ -244,7 +285,27 @@ void fork_inside(void)
     end_move();
 }
 
-void children_prepare(void) { atexit(after_the_library); }
+void children_prepare(void)
+{
+    atexit(after_the_library);
+    /* The first one loads a library, which a signal's handler may not. */
+    void *frame;
+    (void)backtrace(&frame, 1);
+}
+
+void see_hanging_child(void)
+{
+    void *frame;
+    (void)backtrace(&frame, 1);
+    children[0] = (struct child){fork(), seconds_now(), "fork"};
+    if (children[0].pid == 0) {
+        patience_of_child(1);
+        at = function_names[F_imgdl_cache_flush];
+        for (;;)
+            pause();
+    }
+    reap_children(1);
+}
 
 void reap_children(int waits)
 {

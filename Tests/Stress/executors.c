@@ -7,6 +7,9 @@ static struct executor_model models[MOST_EXECUTORS];
 static atomic_uint model_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for one that is added */
 
+void hold_executors(void) { pthread_mutex_lock(&lock); }
+void let_executors_go(void) { pthread_mutex_unlock(&lock); }
+
 struct executor_model *model_of(imgdl_executor *executor)
 {
     /* The newest first: a handle does not come again, its generation does not. */

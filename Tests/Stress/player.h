@@ -194,11 +194,13 @@ extern _Thread_local void *cache_of_event;
 extern _Thread_local int has_living;
 /* In a child: these and no others. */
 void inherit(void *const handles[KINDS]);
-/* Around fork(): no other thread is in the shelves, or adds a ward. */
+/* Around fork(): no other thread is in the shelves, or adds a ward or an executor. */
 void hold_shelves(void);
 void let_shelves_go(void);
 void hold_wards(void);
 void let_wards_go(void);
+void hold_executors(void);
+void let_executors_go(void);
 /* Nobody else gets it any more; NULL when there is none. */
 void *take(enum kind kind);
 /* Puts it where others find it; a full shelf gives another one back, to be released. */
@@ -307,6 +309,8 @@ void play_exit(void);
 void fork_inside(void);
 void reap_children(int waits);
 void children_prepare(void); /* before the library is used */
+/* For test_sees.py. */
+void see_hanging_child(void);
 static inline void ignore(long unused) { (void)unused; }
 unsigned count_entries(const char *folder); /* of /proc/self */
 void print_descriptors(void);                /* what each of this process leads to */

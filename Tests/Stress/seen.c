@@ -208,7 +208,7 @@ static const struct {
     {"late destroy", see_late_destroy},
     {"memory", see_memory}, {"shut down cache", see_shut_down_cache}, {"shut down wait", see_shut_down_wait},
     {"deadlock", see_deadlock}, {"forked", see_forked}, {"internal", see_internal}, {"wait", see_wait},
-    {"child", see_child}, {"child after exit", see_child_after_exit},
+    {"child", see_child}, {"child after exit", see_child_after_exit}, {"hanging child", see_hanging_child},
 };
 
 /* Returns where nobody complains. */

@@ -36,6 +36,7 @@ SEEN = {
     "internal": "imgdl_decode gave 2109 (IMGDL_ERROR_INTERNAL)",
     "wait": "imgdl_token_wait has waited in observer, where it is \"WOULD_DEADLOCK\"",
     "child": "imgdl_downloader_cancel_all gave 0 (IMGDL_OK) after fork, where it is \"FORKED\"",
+    "hanging child": "a child (fork) ended with 4 after",
     "child after exit": "imgdl_cache_open gave 0 (IMGDL_OK) after exit began, where it is \"SHUT_DOWN\"",
 }
 
@@ -51,6 +52,11 @@ class SightTests(unittest.TestCase):
                 play = self.see(what)
                 self.assertEqual(play.returncode, 1, play.stdout)
                 self.assertIn(f"VIOLATION (seed 0): {said}", play.stdout)
+
+    def test_a_child_that_hangs_says_where(self):
+        play = self.see("hanging child")
+        self.assertIn("child: has not ended in time, at imgdl_cache_flush (seed 0)", play.stdout)
+        self.assertIn("see_hanging_child", play.stdout)
 
     def test_what_is_as_promised(self):
         play = self.see("nothing")
