@@ -27,10 +27,10 @@ static void fail(const char *what, long value)
     _exit(3);
 }
 
-/* What the child was at last, for one that never comes to its end. */
+/* The call that the child is in, for one that never comes to its end. */
 static const char *volatile at = "its first call";
 
-/* Says where the thread stands that was forked, and ends the child. */
+/* The child has not ended in time: says where the thread stands that was forked, and ends it. */
 static void on_alarm(int signal)
 {
     if (gettid() != getpid()) {
