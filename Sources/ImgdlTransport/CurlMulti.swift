@@ -174,12 +174,12 @@ final class CurlMulti {
         }
     }
 
-    /// Nothing is sent or received on it any more; curl finds out, and closes it.
     /// Whether its server has no room for all that is to be sent to it.
     func hasUnsent(_ connection: UInt64) -> Bool {
         usedSockets[connection].map { system_socket_has_unsent($0) != 0 } ?? false
     }
 
+    /// Nothing is sent or received on it any more; curl finds out, and closes it.
     func disconnect(_ connection: UInt64) { TurnWatch.disconnect(connection, among: openSockets) }
 
     private func close(_ socket: curl_socket_t) {
