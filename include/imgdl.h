@@ -1195,8 +1195,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_shutdown(imgdl_downloader 
                                                                void (*done)(void *user_data), void *user_data);
 
 /** Shutdown with cancel, waiting for its end, and release of one reference. Inside a callback, of whatever downloader, or
- *  where waiting would be a deadlock, it does not wait. Returns: IMGDL_OK, INVALID_OPERATION (the shared downloader),
- *  INVALID_HANDLE, FORKED (released all the same). Since 1.0. */
+ *  where it would wait for the calling thread, it does not wait: what callbacks use must live until their destructors have
+ *  run. Two threads that dispatch, and destroy outside callbacks what the other one has to be told, wait for each other.
+ *  Returns: IMGDL_OK, INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED (released all the same). Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -16,12 +16,14 @@
  *            reference, an object made without arguments is empty. Downloader, Token, Batch, Decoder, Coder and Transfer
  *            only move.
  * Endings    A Token cancels its download when it is destroyed, a Batch those it has: detach() lets them run. A
- *            Downloader cancels everything and waits until nothing can be called any more.
+ *            Downloader cancels everything and waits until nothing can be called any more; inside a callback, of whatever
+ *            downloader, it only cancels.
  * Callbacks  are any callable, also one that can only be moved; those of HookFunctions are std::functions, which can be
  *            copied, too. An empty std::function or pointer is IMGDL_ERROR_INVALID_ARGUMENT. A callback is kept until nothing
  *            will be called any more, then destroyed, once, on whatever thread that happens. A cancelled download still tells
  *            its TERMINAL, later:
- *            what a callback refers to must live longer than the downloader, or until token.cancel() and token.wait().
+ *            what a callback refers to must live longer than the downloader, or until token.cancel() and token.wait(); where
+ *            the downloader is destroyed inside a callback, until the callback is destroyed.
  *            A callback that throws ends the program (std::terminate): nobody could catch it. Only a codec's functions and a
  *            loader may throw: that fails the picture, or the transfer, with the code of an Error.
  * Views      (std::string_view, Bytes, ResponseView, pointers) live as long as the object that they were asked of. Where that
@@ -1858,7 +1860,7 @@ struct Config {
 };
 
 /// Queue, connections, threads: make one and keep it. Destroying it cancels what runs and waits for the last callback,
-/// except inside a callback and where waiting would be a deadlock.
+/// except inside a callback, of whatever downloader, and where it would wait for the calling thread.
 class Downloader {
   public:
     explicit Downloader(const Config &config = {})

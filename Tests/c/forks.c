@@ -50,6 +50,20 @@ static void require_well(imgdl_status status, const char *what, const char *why)
     _exit(1);
 }
 
+static atomic_int is_destructed;
+
+static void ignore_event(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+}
+
+static void destruct_slowly(void *user_data)
+{
+    (void)user_data;
+    usleep(5000);
+    atomic_store(&is_destructed, 1);
+}
+
 /* Where a child hangs its alarm ends it. */
 static _Noreturn void be_a_child(const char *url, const char *tls_url)
 {
@@ -78,7 +92,17 @@ static _Noreturn void be_a_child(const char *url, const char *tls_url)
         require_well(result.code, urls[i], result.message);
         imgdl_token_release(token);
     }
+    imgdl_request last;
+    imgdl_request_init(&last, sizeof last);
+    last.url = url;
+    last.callback = ignore_event;
+    last.destructor = destruct_slowly;
+    require_well(imgdl_download(downloader, &last, NULL), "download", imgdl_last_error());
     require_well(imgdl_downloader_destroy(downloader), "destroy", imgdl_last_error());
+    if (!atomic_load(&is_destructed)) {
+        fprintf(stderr, "    in a child: destroy has not waited\n");
+        _exit(1);
+    }
     _exit(WELL);
 }
 

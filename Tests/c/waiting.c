@@ -164,6 +164,103 @@ static void *pump_until_end(void *argument)
     return NULL;
 }
 
+static void ask_on_executor(struct recorder *recorder, const imgdl_event *event)
+{
+    struct inside *inside = (struct inside *)(void *)recorder;
+    if (event->kind != IMGDL_EVENT_TERMINAL)
+        return;
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=came-later"), inside->recorder.context);
+    request.executor = inside->executor;
+    CHECK_CODE(imgdl_download(inside->downloader, &request, &inside->other), IMGDL_OK);
+}
+
+TEST("what comes for the executor of a thread that waits already ends its wait with WOULD_DEADLOCK")
+{
+    struct inside inside = {0};
+    struct recorder later;
+    recorder_init(&inside.recorder);
+    recorder_init(&later);
+    inside.downloader = new_downloader();
+    inside.recorder.hook = ask_on_executor;
+    inside.recorder.context = &later;
+    REQUIRE_OK(imgdl_executor_create_pumped(&inside.executor));
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?delay_ms=200&_=waits-already"), &inside.recorder);
+    REQUIRE_OK(imgdl_download(inside.downloader, &request, NULL));
+    CHECK_CODE(imgdl_downloader_wait_idle(inside.downloader, -1), IMGDL_ERROR_WOULD_DEADLOCK);
+    if (!await_end(&later, inside.executor))
+        harness_abandon();
+    check_ending(&inside.recorder);
+    check_ending(&later);
+    CHECK_CODE(later.code, IMGDL_OK);
+    imgdl_token_release(inside.other);
+    REQUIRE_OK(imgdl_downloader_destroy(inside.downloader));
+    imgdl_executor_release(inside.executor);
+}
+
+/* Asks for downloads on another thread's executor, just when that thread destroys the downloader. */
+struct latecomer {
+    imgdl_executor *executor;
+    _Atomic(imgdl_downloader *) downloader;
+    atomic_int pause, is_over;
+};
+
+static void ignore_event(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+}
+
+static void pass_time(int count)
+{
+    for (volatile int i = 0; i < count; i++) {
+    }
+}
+
+static void *come_late(void *argument)
+{
+    struct latecomer *latecomer = argument;
+    while (!latecomer->is_over) {
+        imgdl_downloader *downloader = latecomer->downloader;
+        if (!downloader)
+            continue;
+        pass_time(latecomer->pause);
+        imgdl_request request = plain_request("data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7");
+        request.executor = latecomer->executor;
+        request.callback = ignore_event;
+        (void)imgdl_download(downloader, &request, NULL);
+        latecomer->downloader = NULL;
+    }
+    return NULL;
+}
+
+TEST("destroy does not wait for what another thread hands it on the calling thread's executor at that moment")
+{
+    enum { ROUNDS = 3000 };
+    struct latecomer latecomer = {0};
+    unsigned seed = 1;
+    pthread_t thread;
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.flags |= IMGDL_CONFIG_ALLOW_DATA_URLS;
+    REQUIRE_OK(imgdl_executor_create_pumped(&latecomer.executor));
+    REQUIRE(pthread_create(&thread, NULL, come_late, &latecomer) == 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        imgdl_downloader *downloader = NULL;
+        REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+        REQUIRE(imgdl_downloader_retain(downloader) == downloader);
+        latecomer.pause = rand_r(&seed) % 200;
+        latecomer.downloader = downloader;
+        pass_time(rand_r(&seed) % 12000);
+        CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+        while (latecomer.downloader)
+            sched_yield();
+        imgdl_downloader_release(downloader);
+        (void)imgdl_executor_dispatch(latecomer.executor, 0, NULL);
+    }
+    latecomer.is_over = 1;
+    pthread_join(thread, NULL);
+    imgdl_executor_release(latecomer.executor);
+}
+
 TEST("a pumped executor belongs to the thread that dispatched it last")
 {
     imgdl_downloader *downloader = new_downloader();

@@ -78,11 +78,22 @@ static void unmap_all(const struct mapping *removed, int count)
         unmap(removed[i]);
 }
 
+/* Whether it is the caller's now. */
+static int hold(struct shelf *shelf)
+{
+    for (int tries = 0; atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire); tries++) {
+        if (tries == MOST_TRIES)
+            return 0;
+        sched_yield();
+    }
+    return 1;
+}
+
 struct mapping shelf_take(struct shelf *shelf, size_t size)
 {
     struct mapping found = {NULL, 0}, removed[MOST_ON_A_SHELF];
     int count = 0;
-    if (atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire))
+    if (!hold(shelf))
         return found;
     int best = find(shelf, size);
     int is_fit = best >= 0;
@@ -104,7 +115,7 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t mos
     int count = 0;
     if (is_lazy && mapping.size <= most_bytes)
         (void)madvise(mapping.memory, mapping.size, MADV_FREE);
-    if (mapping.size > most_bytes || atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire)) {
+    if (mapping.size > most_bytes || !hold(shelf)) {
         unmap(mapping);
         return 0;
     }
@@ -128,11 +139,8 @@ int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy)
 {
     struct mapping removed[MOST_ON_A_SHELF];
     int count = 0;
-    for (int tries = 0; atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire); tries++) {
-        if (tries == MOST_TRIES)
-            return 0;
-        sched_yield();
-    }
+    if (!hold(shelf))
+        return 0;
     while (shelf->bytes > most_bytes)
         removed[count++] = remove_kept(shelf, 0);
     for (int i = 0; is_lazy && i < shelf->count; i++)

@@ -12,10 +12,14 @@ struct Occupation {
 
     private let matter: Matter
     private let outer: UnsafePointer<Occupation>?
+    private let processGeneration = ProcessGeneration.current
 
     private static var innermost: UnsafePointer<Occupation>? {
         system_thread_occupation()?.assumingMemoryBound(to: Occupation.self)
     }
+
+    /// A child that was forked in one has its thread for its own: of what is new there none is in its middle.
+    private var isOfThisProcess: Bool { processGeneration == ProcessGeneration.current }
 
     @inline(__always)
     static func with<Result, Problem: Error>(
@@ -31,12 +35,12 @@ struct Occupation {
     }
 
     /// Whether the thread is in the middle of any.
-    static var isAny: Bool { innermost != nil }
+    static var isAny: Bool { innermost?.pointee.isOfThisProcess == true }
 
     /// Whether the thread is in the middle of one of these.
     static func includes(_ isMeant: (Matter) -> Bool) -> Bool {
         var next = innermost
-        while let occupation = next {
+        while let occupation = next, occupation.pointee.isOfThisProcess {
             if isMeant(occupation.pointee.matter) { return true }
             next = occupation.pointee.outer
         }

@@ -19,6 +19,8 @@ package final class Outstanding: @unchecked Sendable {
     private var awaited: [ObjectIdentifier: Awaited] = [:]
     /// Live ones on each pumped executor; of those there are few.
     private var pumped: [(executor: PumpedExecutor, count: Int)] = []
+    /// How often one was accepted for a pumped executor: who waits may be the one who dispatches that.
+    private var pumpedEntries: UInt64 = 0
 
     /// One subscription whose end threads wait for.
     private final class Awaited {
@@ -53,6 +55,8 @@ package final class Outstanding: @unchecked Sendable {
             } else {
                 pumped.append((executor, 1))
             }
+            pumpedEntries &+= 1
+            idle.broadcast()
         }
     }
 
@@ -119,11 +123,16 @@ package final class Outstanding: @unchecked Sendable {
 
     /// Until there is none. Throws as `wait`.
     package func waitUntilNone(until deadline: Instant?) throws(Failure) {
-        if isNone { return }
-        if areAbandoned { throw .processExits }
-        if wouldDeadlock { throw Self.wouldWaitForItself }
-        if !waitForNone(until: deadline) { throw Self.timeIsOver }
-        if !isNone { throw .processExits }
+        while !isNone {
+            if areAbandoned { throw .processExits }
+            let entries = lock.withLock { pumpedEntries }
+            if wouldDeadlock { throw Self.wouldWaitForItself }
+            switch waitForNone(until: deadline, orEntriesAfter: entries) {
+            case .idle: return
+            case .abandoned, .entries: continue
+            case .deadline: throw Self.timeIsOver
+            }
+        }
     }
 
     /// Whether waiting for all of them on the calling thread would wait for that thread: one of the library's, one inside a
@@ -154,8 +163,7 @@ package final class Outstanding: @unchecked Sendable {
 
     /// For the thread that ends a downloader, when nothing else waits for it. False when the process exits first.
     func waitUntilNoneAtTheEnd() -> Bool {
-        _ = waitForNone(until: nil)
-        return isNone
+        waitForNone(until: nil) == .idle
     }
 
     /// The process exits: all who wait are told.
@@ -171,11 +179,34 @@ package final class Outstanding: @unchecked Sendable {
 
     private var isNone: Bool { live.load(ordering: .sequentiallyConsistent) == 0 }
 
-    private func waitForNone(until deadline: Instant?) -> Bool {
+    private enum Awakening {
+        case idle
+        case abandoned
+        /// More were accepted for pumped executors.
+        case entries
+        case deadline
+    }
+
+    /// nil entries: however many there are.
+    private func waitForNone(until deadline: Instant?, orEntriesAfter entries: UInt64? = nil) -> Awakening {
         lock.withLock {
             idleWaiters.add(1, ordering: .sequentiallyConsistent)
             defer { idleWaiters.subtract(1, ordering: .sequentiallyConsistent) }
-            return idle.wait(until: deadline) { isNone || areAbandoned }
+            var awakening = Awakening.deadline
+            _ = idle.wait(until: deadline) {
+                // Looked at once: what is told is what ended the wait, whatever comes after.
+                if isNone {
+                    awakening = .idle
+                } else if areAbandoned {
+                    awakening = .abandoned
+                } else if let entries, entries != pumpedEntries {
+                    awakening = .entries
+                } else {
+                    return false
+                }
+                return true
+            }
+            return awakening
         }
     }
 

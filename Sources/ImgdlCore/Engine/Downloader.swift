@@ -292,9 +292,9 @@ package final class Downloader: @unchecked Sendable {
     /// there keeps an executor from callbacks that another thread may wait for in the same way.
     package func destroy() {
         closeBatches()
-        let mustNotWait = Occupation.isAny || outstanding.wouldDeadlock
         beginEnd(cancelling: true)
-        if mustNotWait { return }
+        // Not before: another thread may have asked for something on an executor of this one's until then.
+        if Occupation.isAny || outstanding.wouldDeadlock { return }
         let joins = lock.withLock { () -> Bool in
             while ending != .ended {
                 if outstanding.areAbandoned { return false }

@@ -88,14 +88,20 @@ package final class DownloadResult: @unchecked Sendable {
     package var body: BodySlice? { content.body }
     package var response: Response? { content.response }
 
-    deinit { letGoOfCharges() }
+    deinit { letGoOfContent() }
 
+    /// Nothing waits any more when its memory comes back (`Downloads.memoryCameBack`), and memory is free when it is told to
+    /// have: the next picture takes its place at once.
     func letGoOfContent() {
-        letGoOfCharges()
-        content = Content()
+        var gone = Content()
+        swap(&content, &gone)
+        gone.imageWaits = nil
+        gone.bodyWaits = nil
+        gone.image = nil
+        gone.body = nil
     }
 
-    /// Nothing waits any more when its memory comes back (`Downloads.memoryCameBack`).
+    /// The rest stays, for whoever asks for it.
     func letGoOfCharges() {
         content.imageWaits = nil
         content.bodyWaits = nil

@@ -101,6 +101,26 @@ final class HostMemoryTests: XCTestCase {
         withExtendedLifetime([ended, running]) {}
     }
 
+    /// Who hears that memory has come back takes its place at once.
+    func testMemoryIsFreeWhenItIsToldToHaveComeBack() throws {
+        for (index, letGo) in ([{ $0.letGoOfContent() }, { _ in }] as [(DownloadResult) -> Void]).enumerated() {
+            let told = expectation(description: "told")
+            let ledger = MemoryLedger { [self] in
+                check(given: index + 1)
+                told.fulfill()
+            }
+            _ = ledger.wakeOnReturn()
+            do {
+                let result = DownloadResult(
+                    failure: nil,
+                    content: .init(
+                        image: Boxed(wrappedValue: try host.picture()), imageCharge: MemoryCharge(64, ledger)))
+                letGo(result)
+            }
+            wait(for: [told], timeout: 0)
+        }
+    }
+
     private func submitWork(with makePicture: () throws -> DecodedImage, to pool: WorkerPool) throws {
         let picture = try makePicture()
         XCTAssertTrue(pool.submit(.normal) { withExtendedLifetime(picture) {} })

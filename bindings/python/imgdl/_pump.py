@@ -28,6 +28,21 @@ if TYPE_CHECKING:
     from ._state import State
 
 
+class _Here(threading.local):
+    depth = 0
+
+
+_here = _Here()
+# A child that was forked in a callback has the thread for its own.
+_process.forget_in_child(lambda: _here.__dict__.clear())
+
+
+def is_inside_callback() -> bool:
+    """Whether this thread runs a pump's callbacks at this moment, of whatever downloader: who waits here for another pump
+    keeps this one from callbacks that the other's thread may wait for in the same way."""
+    return _here.depth > 0
+
+
 class Waker:
     """A descriptor that wakes a thread which waits for an executor's. Between it and its number no interrupt comes: what
     is called for both is C alone."""
@@ -90,10 +105,6 @@ class Pump:
         return threading.get_ident() == self.thread
 
     @property
-    def is_inside_callback(self) -> bool:
-        return self.is_dispatching and self.is_own_thread
-
-    @property
     def is_over(self) -> bool:
         """Nothing will be outstanding any more."""
         return self.is_stopping and not self.outstanding
@@ -106,10 +117,13 @@ class Pump:
         self.descriptor = int(_native.imgdl_executor_fd(self.executor))
 
     def dispatch(self, maximum: int = 0) -> None:
+        depth = _here.depth
         self.is_dispatching = True
         try:
+            _here.depth = depth + 1
             check(_native.imgdl_executor_dispatch(self.executor, maximum, None))
         finally:
+            _here.depth = depth
             self.is_dispatching = False
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _callbacks, _native, _once, _options, _process, transport
+from . import _callbacks, _native, _once, _options, _process, _pump, transport
 from ._observing import unobserve
 from ._pump import Pump, ThreadPump
 from ._waiting import Waiters, surely
@@ -191,7 +191,7 @@ class State:
             return
         for pump in pumps:
             pump.stop()
-        if _callbacks.is_on_its_thread() or any(pump.is_inside_callback for pump in pumps):
+        if _callbacks.is_on_its_thread() or _pump.is_inside_callback():
             return  # the last pump does the rest
         for pump in pumps:
             pump.join(None if deadline is None else max(deadline - time.monotonic(), 0))

@@ -55,10 +55,6 @@ class LoopPump(Pump):
         # Threads may run it in turn.
         return threading.get_ident() == self.thread and not self.loop.is_running()
 
-    @property
-    def is_inside_callback(self) -> bool:
-        return self.is_dispatching and threading.get_ident() == self.thread
-
     def _on_readable(self) -> None:
         if self._ended.is_set():
             return

@@ -643,7 +643,7 @@ class Downloader(_process.OfThisProcess):
 
     def close(self) -> None:
         """Cancels what is outstanding, and waits until everything has ended: callbacks, threads, connections. Any
-        number of times; inside a callback it does not wait. In a coroutine, prefer `aclose`."""
+        number of times; inside a callback, of whatever downloader, it does not wait. In a coroutine, prefer `aclose`."""
         self._close(None)
 
     def _close(self, timeout: Optional[float]) -> None:

@@ -143,6 +143,34 @@ class LifetimeTests(OriginTests):
             os.sched_yield()
         self.assertEqual(imgdl.token._outstanding, {})
 
+    def test_callbacks_that_close_each_others_downloaders(self):
+        downloaders = [self.downloader(), self.downloader()]
+        both, gate = threading.Barrier(2), threading.Event()
+        closed = []
+
+        def closing(downloader):
+            def close(token):
+                both.wait(PATIENCE)
+                downloader.close()
+                closed.append(downloader)
+
+            return close
+
+        tokens = []
+        for downloader, other in zip(downloaders, reversed(downloaders)):
+            tokens.append(downloader.download(self.origin.picture("palette.png")))
+            tokens[-1].add_done_callback(lambda token: gate.wait(PATIENCE))
+            tokens.append(downloader.download(self.origin.picture("palette.png")))
+            tokens[-1].add_done_callback(closing(other))
+        gate.set()
+        for downloader in downloaders:
+            # On a thread, so that a failure ends.
+            end = threading.Thread(target=downloader.close, daemon=True)
+            end.start()
+            end.join(PATIENCE)
+            self.assertFalse(end.is_alive())
+        self.assertCountEqual(closed, downloaders)
+
     def test_closing_twice_and_using_it_afterwards(self):
         downloader = self.downloader()
         token = downloader.download(self.origin.picture("palette.png"))
