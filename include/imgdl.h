@@ -95,18 +95,18 @@ extern "C" {
  * Strings    are UTF-8, end with NUL, and are copied before the call returns. Strings that the library gives live as
  *            long as the text says; static ones forever.
  *
- * Threads    Every function may be called from any thread, also inside callbacks; where "one at a time" is said, calls
- *            on that one handle must not overlap. No call waits for the network except those with "wait" in their name
- *            and imgdl_downloader_destroy, none for the disk except imgdl_cache_… and those that read files:
- *            imgdl_downloader_create, _shared and _reconfigure the system's certificates and the files that the config
- *            names (ca_file, crl_file, client_certificate, client_key, cookie_file), imgdl_download and
+ * Threads    Every function may be called from any thread, also inside callbacks, but none in a signal handler; where "one
+ *            at a time" is said, calls on that one handle must not overlap. No call waits for the network except those with
+ *            "wait" in their name and imgdl_downloader_destroy, none for the disk except imgdl_cache_… and those that read
+ *            files: imgdl_downloader_create, _shared and _reconfigure the system's certificates and the files that the
+ *            config names (ca_file, crl_file, client_certificate, client_key, cookie_file), imgdl_download and
  *            imgdl_downloader_prefetch the files that a request names (ca_file, client_certificate, client_key), and its
- *            downloader's client_certificate and client_key; where there are none, they read none. Such files are
- *            regular ones of a bounded size: nobody waits at a pipe or a device. What waits for a thread answers
- *            IMGDL_ERROR_WOULD_DEADLOCK where that is the one that it is on. No lock is held while your code runs. A
- *            thread needs 64 KiB of stack for the library's part of any call. No call is a cancellation point: a
- *            thread that pthread_cancel is called for inside of one, or inside a callback that one runs, ends after
- *            the call; the library's own threads cannot be cancelled. A callback must not end its thread.
+ *            downloader's client_certificate and client_key; where there are none, they read none. Such files are regular
+ *            ones of a bounded size: nobody waits at a pipe or a device. What waits for a thread answers
+ *            IMGDL_ERROR_WOULD_DEADLOCK where that is the one that it is on. No lock is held while your code runs. A thread
+ *            needs 64 KiB of stack for the library's part of any call. No call is a cancellation point: a thread that
+ *            pthread_cancel is called for inside of one, or inside a callback that one runs, ends after the call; the
+ *            library's own threads cannot be cancelled. A callback must not end its thread.
  *
  * Processes  The library sets no signal handler, blocks all signals on its own threads, never lets SIGPIPE reach you,
  *            changes no locale, directory or environment, prints nothing, and starts no thread before the first
@@ -117,7 +117,8 @@ extern "C" {
  *            deallocate; those that run are waited for, caches and cookie files are written out, wherever exit() was
  *            called, a second at most for all of it. From then on what would begin something (a download, a batch, a
  *            session, a downloader, a cache) or wait is IMGDL_ERROR_SHUT_DOWN, on every thread and in every callback;
- *            who waits is woken with it; imgdl_downloader_destroy does not wait. A child forked by the thread that is
+ *            who waits is woken with it; imgdl_downloader_destroy does not wait. A main() that then returns calls exit()
+ *            a second time, and either status may win: let it pause() on SHUT_DOWN. A child forked by the thread that is
  *            in exit() is in there, too; one forked by another thread is not.
  *
  * Fork       After fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in
@@ -189,7 +190,7 @@ enum {
     IMGDL_ERROR_INVALID_ARGUMENT = 2100,   /* NULL where it is not allowed, or a value out of range                 */
     IMGDL_ERROR_INVALID_HANDLE = 2101,     /* NULL, released, or of another type                                    */
     IMGDL_ERROR_UNSUPPORTED_OPTION = 2102, /* struct_size too small, or an option this version does not know        */
-    IMGDL_ERROR_WOULD_DEADLOCK = 2103,     /* waiting here would wait for this very thread                          */
+    IMGDL_ERROR_WOULD_DEADLOCK = 2103,     /* no wait here: this thread is the library's, or would wait for itself  */
     IMGDL_ERROR_SHUT_DOWN = 2104,          /* the downloader takes no more requests, or the process exits           */
     IMGDL_ERROR_FORKED = 2105,             /* the handle belongs to the parent process                              */
     IMGDL_ERROR_OUT_OF_MEMORY = 2106,
@@ -590,7 +591,8 @@ IMGDL_API imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
 
-/** Gives a reference back. Downloads that use the executor hold it too. After the last release of yours, callbacks that
+/** Gives a reference back. Keep one for as long as you want callbacks: what downloads and downloaders hold does not keep it
+ *  running, and those that name it later are accepted and told to nobody. After the last release of yours, callbacks that
  *  wait there are not run any more; their user_data destructors run, inside this call or later on a thread of the
  *  library; that of a callback which runs or begins at this moment, one at most, runs when it has returned, on the thread
  *  that dispatches it.
@@ -621,7 +623,7 @@ enum {
     IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes. Again likewise     */
     IMGDL_EVENT_PROGRESS = 1u << 3, /* received and expected; begins with the first bytes of the body                 */
     IMGDL_EVENT_PARTIAL = 1u << 4,  /* image is set: the picture so far                                               */
-    IMGDL_EVENT_TERMINAL = 1u << 5, /* code, message; on success image or data. Always delivered                      */
+    IMGDL_EVENT_TERMINAL = 1u << 5, /* code, message; on success image or data. In every mask                         */
     IMGDL_EVENT_ALL = (1u << 6) - 1
 };
 
@@ -1210,7 +1212,8 @@ IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
  *  Calls:   request->callback: any events of the mask, then TERMINAL once, then request->destructor once. When an error
  *           is returned only the destructor is called, before the return.
  *  Returns: IMGDL_OK, INVALID_URL, UNSUPPORTED_SCHEME, INVALID_HEADER (headers, method), INVALID_ARGUMENT,
- *           UNSUPPORTED_OPTION, SHUT_DOWN, INVALID_HANDLE (downloader, executor), FORKED, OUT_OF_MEMORY.
+ *           UNSUPPORTED_OPTION, INVALID_OPERATION (after imgdl_downloader_invalidate), SHUT_DOWN, INVALID_HANDLE
+ *           (downloader, executor), FORKED, OUT_OF_MEMORY.
  *  Since:   1.0 */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_download(imgdl_downloader *downloader, const imgdl_request *request,
                                                     imgdl_token **token);
@@ -1225,10 +1228,10 @@ IMGDL_API imgdl_status imgdl_token_cancel(imgdl_token *token);
  *  INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_set_priority(imgdl_token *token, imgdl_priority priority);
 
-/** Waits until the terminal callback of this download has returned (without a callback: until the result is there),
- *  timeout_ms at most (negative: without limit). Returns: IMGDL_OK whatever the result, WAIT_TIMEOUT, WOULD_DEADLOCK (on
- *  a thread of the library or of the executor that it would wait for, and inside its own destructor), SHUT_DOWN (the
- *  process exits), INVALID_HANDLE, FORKED. Since 1.0. */
+/** Waits until the terminal callback of this download and its destructor have returned (without a callback: until the result
+ *  is there), timeout_ms at most (negative: without limit). Returns: IMGDL_OK whatever the result, WAIT_TIMEOUT,
+ *  WOULD_DEADLOCK (on a thread of the library or of the executor that it would wait for, and inside its own destructor),
+ *  SHUT_DOWN (the process exits), INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_wait(imgdl_token *token, int64_t timeout_ms);
 
 /* How a download ended. Everything in it is borrowed from the token: valid until that is released. */

@@ -2044,7 +2044,7 @@ class Downloader {
         detail::check(status);
         return true;
     }
-    /// Takes no more requests and ends; done() comes last, on a thread of its own.
+    /// Takes no more requests and ends; done() comes last, on a thread of the library. See imgdl_downloader_shutdown.
     template <typename Done>
     void shutdown(imgdl_shutdown_mode mode, Done &&done)
     {

@@ -180,6 +180,7 @@ enum Process {
                 Process.becomeChild()
                 Process.lock.leaveFork()
                 system_pixels_fork_child()
+                system_blocks_fork_child()
                 system_fork_child()
                 Process.firstUse.leaveFork()
                 system_fork_depart()

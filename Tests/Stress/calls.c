@@ -197,7 +197,6 @@ static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer,
     (void)request;
     enter_ward(ward, 1);
     enum place before = enter(HOOK);
-    /* cancel only needs the handle: as a pointer it is the started. */
     /* A transfer goes to the shelf while no child has reported one: the next child finds it there. */
     int is_for_child = has_feature[FORKS] && !(has_answered(AFTER_FORK, F_imgdl_transfer_response) &&
                                                has_answered(AFTER_FORK, F_imgdl_transfer_body) &&
@@ -211,6 +210,7 @@ static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer,
     play_here(8);
     leave(before);
     leave_ward(ward);
+    /* The handle itself stands for what was started: cancel_load needs nothing else. */
     return transfer;
 }
 

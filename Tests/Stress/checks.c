@@ -13,8 +13,11 @@ void check_statistics(imgdl_downloader *downloader)
     imgdl_stats_init(&stats, sizeof stats);
     /* What was cancelled may be in work for a moment longer, of which nobody is told. */
     for (double end = seconds_now() + 20;; usleep(1000)) {
-        if (imgdl_downloader_stats(downloader, &stats) != IMGDL_OK)
+        imgdl_status status = imgdl_downloader_stats(downloader, &stats);
+        if (status == IMGDL_ERROR_INVALID_HANDLE)
             break;
+        if (status != IMGDL_OK)
+            violation("statistics at the end: %s", imgdl_error_name(status));
         int is_even = stats.submitted == stats.succeeded + stats.failed + stats.cancelled;
         if (is_even && !stats.waiting && !stats.running && !stats.paused && !stats.decoding && !stats.memory)
             break;

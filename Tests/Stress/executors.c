@@ -2,7 +2,7 @@
  * for requests that name none. */
 #include "calls.h"
 
-enum { MOST_EXECUTORS = 4096 };
+enum { MOST_EXECUTORS = 32768 };
 static struct executor_model models[MOST_EXECUTORS];
 static atomic_uint model_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for one that is added */
@@ -47,7 +47,7 @@ void new_executor(void)
     if (index < MOST_EXECUTORS)
         put_or_release(EXECUTOR, executor);
     else
-        imgdl_executor_release(executor);
+        violation("the player has no room for another executor: play for a shorter time");
 }
 
 _Thread_local struct executor_model *dispatching;

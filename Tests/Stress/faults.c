@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static atomic_int is_on;
-static _Thread_local int is_exempt; /* the player's own threads are not refused */
+static _Thread_local int is_exempt; /* what the main thread asks for is not refused: it makes the threads of the play */
 
 static atomic_int refuses_threads, refuses_memory;
 
@@ -106,7 +106,7 @@ static void stop_for(unsigned milliseconds)
         violation("nobody stops the process any more");
 }
 
-/* ---- */
+/* ---- Beginning and end */
 
 void faults_end(void)
 {

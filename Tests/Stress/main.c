@@ -131,14 +131,23 @@ static int are_at_rest(void) { return atomic_load(&at_rest) == (int)thread_count
 static atomic_int is_closed;
 static int closed(void) { return atomic_load(&is_closed); }
 
+/* Whether it is idle. Nothing is delivered on this thread, so that there is no other reason not to be. */
+static int becomes_idle(imgdl_downloader *downloader, int64_t milliseconds)
+{
+    imgdl_status status = imgdl_downloader_wait_idle(downloader, milliseconds);
+    if (status != IMGDL_OK && status != IMGDL_ERROR_WAIT_TIMEOUT && status != IMGDL_ERROR_INVALID_HANDLE)
+        violation("waiting at the end of a round is %s", imgdl_error_name(status));
+    return status != IMGDL_ERROR_WAIT_TIMEOUT;
+}
+
 static void close_downloader(imgdl_downloader *downloader)
 {
     imgdl_downloader_set_suspended(downloader, 0);
     imgdl_downloader_enter_foreground(downloader);
-    if (imgdl_downloader_wait_idle(downloader, 3000) == IMGDL_ERROR_WAIT_TIMEOUT) {
+    if (!becomes_idle(downloader, 3000)) {
         /* A batch that is paused, and that nobody has a handle of. */
         imgdl_downloader_cancel_all(downloader);
-        if (imgdl_downloader_wait_idle(downloader, 40000) == IMGDL_ERROR_WAIT_TIMEOUT)
+        if (!becomes_idle(downloader, 40000))
             violation("a downloader is not idle 40 s after cancel_all: %llu are left",
                       (unsigned long long)imgdl_downloader_current_count(downloader));
     }

@@ -6,19 +6,19 @@ struct end {
     struct flag done;
     struct recorder *recorders;
     unsigned count;
-    unsigned terminals_at_done;
+    unsigned destroyed_at_done;
 };
 
 static void on_done(void *user_data)
 {
     struct end *end = user_data;
-    unsigned terminals = 0;
+    unsigned destroyed = 0;
     for (unsigned i = 0; i < end->count; i++) {
         pthread_mutex_lock(&end->recorders[i].lock);
-        terminals += end->recorders[i].destroyed;
+        destroyed += end->recorders[i].destroyed;
         pthread_mutex_unlock(&end->recorders[i].lock);
     }
-    end->terminals_at_done = terminals;
+    end->destroyed_at_done = destroyed;
     raise_flag(&end->done);
 }
 
@@ -61,7 +61,7 @@ TEST("shutdown that finishes: no new requests, the old ones run to their end, do
     open_gate("finish");
     if (!await_flag(&end.done, 1))
         harness_abandon();
-    CHECK_NUMBER(end.terminals_at_done, RUNNING);
+    CHECK_NUMBER(end.destroyed_at_done, RUNNING);
     check_all_ended(recorders, IMGDL_OK);
     imgdl_downloader_release(downloader);
 }
@@ -78,7 +78,7 @@ TEST("shutdown that cancels, and one that hurries a finish up; every done is cal
         CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_done, &end), IMGDL_OK);
         if (!await_flag(&end.done, 1 + hurries))
             harness_abandon();
-        CHECK_NUMBER(end.terminals_at_done, RUNNING);
+        CHECK_NUMBER(end.destroyed_at_done, RUNNING);
         check_all_ended(recorders, IMGDL_ERROR_CANCELLED);
         /* And when it is over, too. */
         CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_done, &end), IMGDL_OK);
@@ -211,6 +211,53 @@ TEST("destroy of another downloader inside a callback does not wait: two threads
         CHECK_CODE(crossings[i].ended.code, IMGDL_ERROR_CANCELLED);
         CHECK_CODE(imgdl_downloader_destroy(crossings[i].downloader), IMGDL_OK);
         imgdl_executor_release(crossings[i].executor);
+    }
+}
+
+static int is_raised(struct flag *flag)
+{
+    pthread_mutex_lock(&flag->lock);
+    int value = flag->value;
+    pthread_mutex_unlock(&flag->lock);
+    return value > 0;
+}
+
+static void take_time(void *user_data)
+{
+    usleep(50000);
+    raise_flag(user_data);
+}
+
+TEST("destroy waits for a done that was given after the end")
+{
+    imgdl_downloader *downloader = new_downloader();
+    struct flag first = FLAG_INIT, late = FLAG_INIT;
+    REQUIRE_OK(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_end_raise, &first));
+    await_flag(&first, 1);
+    usleep(50000); /* the downloader's last thread ends behind it; a late one that comes before passes as well */
+    REQUIRE_OK(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, take_time, &late));
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    CHECK(is_raised(&late));
+}
+
+static void *destroy_there(void *downloader)
+{
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    return NULL;
+}
+
+TEST("each of two that destroy one downloader at once waits for its last thread")
+{
+    for (int i = 0; i < 50; i++) {
+        imgdl_downloader *downloader = new_downloader();
+        struct flag done = FLAG_INIT;
+        pthread_t thread;
+        REQUIRE(imgdl_downloader_retain(downloader) == downloader);
+        REQUIRE_OK(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, i % 2 ? take_time : on_end_raise, &done));
+        REQUIRE(pthread_create(&thread, NULL, destroy_there, downloader) == 0);
+        CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+        CHECK(is_raised(&done));
+        REQUIRE(pthread_join(thread, NULL) == 0);
     }
 }
 

@@ -1,4 +1,4 @@
-/* A pumped executor that its host lets go of while one of its callbacks runs. */
+/* Pumped executors: released while their callbacks run, how much a dispatch runs, and what nobody dispatches. */
 #define SUITE "executors"
 #include "support.h"
 

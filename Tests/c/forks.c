@@ -52,11 +52,6 @@ static void require_well(imgdl_status status, const char *what, const char *why)
 
 static atomic_int is_destructed;
 
-static void ignore_event(const imgdl_event *event, void *user_data)
-{
-    (void)event, (void)user_data;
-}
-
 static void destruct_slowly(void *user_data)
 {
     (void)user_data;
@@ -181,6 +176,10 @@ static int fork_here(const char *where, int is_on_library_thread)
         /* As the host's own threads have them. */
         if (sigismember(&mask, SIGTERM) || sigismember(&mask, SIGALRM) || !sigismember(&mask, SIGUSR2))
             _exit(2);
+        int cancellation = PTHREAD_CANCEL_DISABLE;
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancellation);
+        if (cancellation != PTHREAD_CANCEL_ENABLE)
+            _exit(3);
         if (returns && is_on_library_thread)
             return 1;
         be_a_child(child_url, NULL);

@@ -87,7 +87,6 @@ static void take_noted(void *pixels, void *user_data)
 
 static void on_told(void *memory) { raise_flag(&((struct slow_memory *)memory)->told); }
 
-static void ignore_event(const imgdl_event *event, void *user_data) { (void)event, (void)user_data; }
 
 static imgdl_downloader *begin_slow_decoding(struct slow_memory *memory)
 {

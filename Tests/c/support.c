@@ -591,6 +591,8 @@ void raise_flag(struct flag *flag)
     pthread_mutex_unlock(&flag->lock);
 }
 
+void ignore_event(const imgdl_event *event, void *user_data) { (void)event, (void)user_data; }
+
 void on_end_raise(void *flag) { raise_flag(flag); }
 
 int await_flag(struct flag *flag, int value)

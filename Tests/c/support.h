@@ -136,6 +136,7 @@ struct flag {
 #define FLAG_INIT {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0}
 void raise_flag(struct flag *flag);      /* adds one */
 int await_flag(struct flag *flag, int value); /* at least; 0 after PATIENCE_MS, and the test has failed */
+void ignore_event(const imgdl_event *event, void *user_data);
 void on_end_raise(void *flag);           /* a destructor, or what shutdown calls, whose user_data is a flag */
 
 /* Waits until a downloader's statistics are so: the library's own thread changes them. After PATIENCE_MS the test has

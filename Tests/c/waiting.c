@@ -184,10 +184,11 @@ TEST("what comes for the executor of a thread that waits already ends its wait w
     inside.recorder.hook = ask_on_executor;
     inside.recorder.context = &later;
     REQUIRE_OK(imgdl_executor_create_pumped(&inside.executor));
+    /* Long enough for the wait to have begun, mostly: a wait that begins later passes as well. */
     imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?delay_ms=200&_=waits-already"), &inside.recorder);
     REQUIRE_OK(imgdl_download(inside.downloader, &request, NULL));
     CHECK_CODE(imgdl_downloader_wait_idle(inside.downloader, -1), IMGDL_ERROR_WOULD_DEADLOCK);
-    if (!await_end(&later, inside.executor))
+    if (!await_end(&later, inside.executor) || !await_end(&inside.recorder, NULL))
         harness_abandon();
     check_ending(&inside.recorder);
     check_ending(&later);
@@ -201,13 +202,8 @@ TEST("what comes for the executor of a thread that waits already ends its wait w
 struct latecomer {
     imgdl_executor *executor;
     _Atomic(imgdl_downloader *) downloader;
-    atomic_int pause, is_over;
+    atomic_int pause, is_over, accepted, refused;
 };
-
-static void ignore_event(const imgdl_event *event, void *user_data)
-{
-    (void)event, (void)user_data;
-}
 
 static void pass_time(int count)
 {
@@ -220,13 +216,17 @@ static void *come_late(void *argument)
     struct latecomer *latecomer = argument;
     while (!latecomer->is_over) {
         imgdl_downloader *downloader = latecomer->downloader;
-        if (!downloader)
+        if (!downloader) {
+            sched_yield();
             continue;
+        }
         pass_time(latecomer->pause);
         imgdl_request request = plain_request("data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7");
         request.executor = latecomer->executor;
         request.callback = ignore_event;
-        (void)imgdl_download(downloader, &request, NULL);
+        imgdl_status status = imgdl_download(downloader, &request, NULL);
+        CHECK(status == IMGDL_OK || status == IMGDL_ERROR_SHUT_DOWN);
+        atomic_fetch_add(status == IMGDL_OK ? &latecomer->accepted : &latecomer->refused, 1);
         latecomer->downloader = NULL;
     }
     return NULL;
@@ -234,9 +234,9 @@ static void *come_late(void *argument)
 
 TEST("destroy does not wait for what another thread hands it on the calling thread's executor at that moment")
 {
-    enum { ROUNDS = 3000 };
+    enum { ROUNDS = UNDER_SANITIZER ? 300 : 3000, PAUSE = 200 };
     struct latecomer latecomer = {0};
-    unsigned seed = 1;
+    unsigned seed = 1, head_start = 6000;
     pthread_t thread;
     imgdl_config config;
     imgdl_config_init(&config, sizeof config);
@@ -247,17 +247,22 @@ TEST("destroy does not wait for what another thread hands it on the calling thre
         imgdl_downloader *downloader = NULL;
         REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
         REQUIRE(imgdl_downloader_retain(downloader) == downloader);
-        latecomer.pause = rand_r(&seed) % 200;
+        latecomer.pause = rand_r(&seed) % PAUSE;
+        int accepted = latecomer.accepted;
         latecomer.downloader = downloader;
-        pass_time(rand_r(&seed) % 12000);
+        pass_time(rand_r(&seed) % head_start);
         CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
         while (latecomer.downloader)
             sched_yield();
+        /* So that each of the two is the first as often, however fast the machine. */
+        head_start = latecomer.accepted == accepted ? head_start + head_start / 16 + 1 : head_start - head_start / 16 + 1;
         imgdl_downloader_release(downloader);
         (void)imgdl_executor_dispatch(latecomer.executor, 0, NULL);
     }
     latecomer.is_over = 1;
     pthread_join(thread, NULL);
+    CHECK(latecomer.accepted > ROUNDS / 20);
+    CHECK(latecomer.refused > ROUNDS / 20);
     imgdl_executor_release(latecomer.executor);
 }
 
@@ -292,6 +297,8 @@ static void wait_for_other(struct recorder *recorder, const imgdl_event *event)
     CHECK_CODE(imgdl_token_wait(event->token, -1), IMGDL_ERROR_WOULD_DEADLOCK);
     CHECK_CODE(imgdl_executor_dispatch(inside->executor, 0, NULL), IMGDL_ERROR_WOULD_DEADLOCK);
     /* The other one's callbacks need the library's thread, which is free. */
+    CHECK_CODE(imgdl_token_wait(inside->other, 0), IMGDL_ERROR_WAIT_TIMEOUT);
+    open_gate("other");
     CHECK_CODE(imgdl_token_wait(inside->other, PATIENCE_MS), IMGDL_OK);
 }
 
@@ -304,7 +311,7 @@ TEST("a callback of a pumped executor may wait for what does not need its thread
     inside.downloader = new_downloader();
     inside.recorder.hook = wait_for_other;
     REQUIRE_OK(imgdl_executor_create_pumped(&inside.executor));
-    imgdl_request request = recorded_request(at_origin("/pictures/tiny.webp?_=other"), &other);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.webp?hold_head=1&gate=other"), &other);
     REQUIRE_OK(imgdl_download(inside.downloader, &request, &inside.other));
     request = recorded_request(at_origin("/pictures/tiny.png?_=waits-for-other"), &inside.recorder);
     request.executor = inside.executor;
@@ -489,23 +496,28 @@ static void *no_start(const imgdl_outgoing *request, imgdl_transfer *transfer, v
 
 static void no_cancel(void *loading, void *user_data) { (void)loading, (void)user_data; }
 
+struct destroying {
+    imgdl_downloader *downloader;
+    int has_run;
+};
+
 static void destroy_again(void *user_data)
 {
-    struct inside *inside = user_data;
-    CHECK_CODE(imgdl_downloader_destroy(inside->downloader), IMGDL_OK);
-    inside->other = NULL;
+    struct destroying *destroying = user_data;
+    CHECK_CODE(imgdl_downloader_destroy(destroying->downloader), IMGDL_OK);
+    destroying->has_run = 1;
 }
 
 TEST("a destructor that runs inside destroy may destroy the same downloader by another reference")
 {
-    struct inside inside = {.downloader = new_downloader(), .other = (imgdl_token *)(uintptr_t)1};
+    struct destroying destroying = {.downloader = new_downloader()};
     imgdl_transport_table table = {
         .struct_size = sizeof table, .start = no_start, .cancel = no_cancel, .destructor = destroy_again,
-        .user_data = &inside};
-    REQUIRE_OK(imgdl_transport_register(inside.downloader, "mine", &table));
-    CHECK(imgdl_downloader_retain(inside.downloader) == inside.downloader);
-    CHECK_CODE(imgdl_downloader_destroy(inside.downloader), IMGDL_OK);
-    CHECK(inside.other == NULL);
+        .user_data = &destroying};
+    REQUIRE_OK(imgdl_transport_register(destroying.downloader, "mine", &table));
+    CHECK(imgdl_downloader_retain(destroying.downloader) == destroying.downloader);
+    CHECK_CODE(imgdl_downloader_destroy(destroying.downloader), IMGDL_OK);
+    CHECK(destroying.has_run);
 }
 
 enum { CROWD = UNDER_SANITIZER ? 2000 : 50000 };

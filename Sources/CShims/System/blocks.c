@@ -43,3 +43,5 @@ void system_blocks_release_kept(void)
 {
     shelf_trim(&shelf, 0, 0);
 }
+
+void system_blocks_fork_child(void) { (void)shelf_fork_child(&shelf); }

@@ -179,9 +179,9 @@ void system_thread_stand_aside(void)
         sched_yield();
 }
 
-/* Mostly nobody is at work, or for a few microseconds: to be woken takes longer. Who sleeps then is woken ahead of those that
- * compute; one that only gave its turn away would come after all of them. */
-static int waits_for_others(int tries)
+/* Whether others are at work, after so many looks. Mostly nobody is, or for a few microseconds: to be woken takes longer. Who
+ * sleeps then is woken ahead of those that compute; one that only gave its turn away would come after all of them. */
+static int are_others_at_work(int tries)
 {
     while (all_busy() > own.is_working)
         if (tries-- == 0)
@@ -201,7 +201,7 @@ static struct timespec turn_end(void)
     return end;
 }
 
-/* It has a processor, or waits for one. */
+/* It has a processor, or waits for one. 0 where that cannot be read, without descriptors or /proc. */
 static int is_running(pid_t thread)
 {
     char text[256];
@@ -245,7 +245,7 @@ void system_fork_prepare(void)
     int has_patience = own.impatient_forks == impatient_forks, tries = TRIES_BEFORE_SLEEP;
     int patience = PATIENCE_TURNS, turns = has_patience ? ALL_TURNS : 1;
     struct timespec end = turn_end();
-    while (waits_for_others(tries)) {
+    while (are_others_at_work(tries)) {
         tries = 0;
         if (sem_clockwait(&left, CLOCK_MONOTONIC, &end) == 0 || errno == EINTR)
             continue;
@@ -278,9 +278,11 @@ void system_fork_child(void)
         *own_busy() = 1;
         enter_name();
     }
-    /* It is the host's from now on, until its callback returns. */
-    if (system_thread_is_library())
+    /* It is the host's from now on, until its callback returns, and can be cancelled as others of the host's. */
+    if (system_thread_is_library()) {
         own.forked_depth = own.depth;
+        own.cancellation = PTHREAD_CANCEL_ENABLE;
+    }
     system_thread_become_hosts();
     /* Who waited for it is not in this process. */
     pthread_cond_init(&passable, NULL);

@@ -75,7 +75,7 @@ static struct mapping extend(struct mapping kept, size_t size)
         return (struct mapping){place, size};
     if (place)
         munmap(place, size);
-    munmap(kept.memory, kept.size);
+    shelf_unmap(kept);
     return (struct mapping){NULL, 0};
 }
 
@@ -187,10 +187,15 @@ void system_pixels_begin_work(void)
     atomic_fetch_add_explicit(&at_work, 1, memory_order_relaxed);
 }
 
-void system_pixels_fork_child(void) { atomic_store_explicit(&at_work, 0, memory_order_relaxed); }
-
 void system_pixels_end_work(void)
 {
     if (atomic_fetch_sub_explicit(&at_work, 1, memory_order_relaxed) == 1)
         shelf_trim(&large, MOST_LARGE_BYTES, 1);
+}
+
+void system_pixels_fork_child(void)
+{
+    atomic_store_explicit(&at_work, 0, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&ordinary_count, shelf_fork_child(&ordinary), memory_order_relaxed);
+    (void)shelf_fork_child(&large);
 }

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 enum {
-    /* The shelf is held for a moment; in the child of a fork its holder may be a thread that is not there. */
+    /* The shelf is held for a moment, by a trim for as long as it tells the system what it may take. */
     MOST_TRIES = 100,
     /* Unmapping so many bytes takes a millisecond: fork() does not wait for it. */
     MANY_PAGES = 8 << 20,
@@ -59,7 +59,7 @@ void count_given_back(size_t bytes) { given_back += bytes; }
 
 size_t system_bytes_given_back(void) { return given_back; }
 
-static void unmap(struct mapping mapping)
+void shelf_unmap(struct mapping mapping)
 {
     count_given_back(mapping.size);
     if (mapping.size < MANY_PAGES) {
@@ -75,7 +75,7 @@ static void unmap(struct mapping mapping)
 static void unmap_all(const struct mapping *removed, int count)
 {
     for (int i = 0; i < count; i++)
-        unmap(removed[i]);
+        shelf_unmap(removed[i]);
 }
 
 /* Whether it is the caller's now. */
@@ -116,7 +116,7 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t mos
     if (is_lazy && mapping.size <= most_bytes)
         (void)madvise(mapping.memory, mapping.size, MADV_FREE);
     if (mapping.size > most_bytes || !hold(shelf)) {
-        unmap(mapping);
+        shelf_unmap(mapping);
         return 0;
     }
     int is_kept = 1;
@@ -148,4 +148,16 @@ int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy)
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
     unmap_all(removed, count);
     return count;
+}
+
+int shelf_fork_child(struct shelf *shelf)
+{
+    int lost = 0;
+    if (atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire)) {
+        lost = shelf->count;
+        shelf->count = 0;
+        shelf->bytes = 0;
+    }
+    atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
+    return lost;
 }

@@ -37,6 +37,10 @@ struct mapping shelf_take(struct shelf *shelf, size_t size);
 int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t most_bytes, int is_lazy);
 /* So that no more than that is kept: how many went back to the system, the oldest first. */
 int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy);
+/* In the child of a fork. Where another thread of the parent's had the shelf, what was kept is lost: how many. */
+int shelf_fork_child(struct shelf *shelf);
+/* Gives it to the system, and counts it. */
+void shelf_unmap(struct mapping mapping);
 /* Adds to system_bytes_given_back. */
 void count_given_back(size_t bytes);
 

@@ -39,7 +39,6 @@ void system_thread_become_hosts(void)
     if (!is_library)
         return;
     is_library = 0;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &hosts_mask, NULL);
 }
 

@@ -9,7 +9,7 @@ package final class Outstanding: @unchecked Sendable {
     private let accepted = Atomic<Int>(0)
     /// Terminal callback not returned.
     private let live = Atomic<Int>(0)
-    /// For the last one.
+    /// Threads that wait for the last one.
     private let idleWaiters = Atomic<Int>(0)
     /// The process exits: what is not over will not be.
     private let isAbandoned = Atomic<Bool>(false)
@@ -17,7 +17,7 @@ package final class Outstanding: @unchecked Sendable {
     private let idle: Condition
     /// What threads wait for, each for one subscription.
     private var awaited: [ObjectIdentifier: Awaited] = [:]
-    /// Live ones on each pumped executor; of those there are few.
+    /// Live ones and those that are held, on each pumped executor; of those there are few.
     private var pumped: [(executor: PumpedExecutor, count: Int)] = []
     /// How often one was accepted for a pumped executor: who waits may be the one who dispatches that.
     private var pumpedEntries: UInt64 = 0
@@ -129,7 +129,10 @@ package final class Outstanding: @unchecked Sendable {
             if wouldDeadlock { throw Self.wouldWaitForItself }
             switch waitForNone(until: deadline, orEntriesAfter: entries) {
             case .idle: return
-            case .abandoned, .entries: continue
+            case .abandoned: continue
+            case .entries:
+                // They come faster than this looks, perhaps.
+                if let deadline, MonotonicClock().now() >= deadline { throw Self.timeIsOver }
             case .deadline: throw Self.timeIsOver
             }
         }
@@ -211,7 +214,7 @@ package final class Outstanding: @unchecked Sendable {
     }
 
     private static var wouldWaitForItself: Failure {
-        Failure(.wouldDeadlock, "waiting here would wait for this very thread")
+        Failure(.wouldDeadlock, "no wait on this thread: it is the library's, or runs the callbacks that would be waited for")
     }
 
     private static var timeIsOver: Failure { Failure(.waitTimeout, "the time given is over") }

@@ -84,8 +84,8 @@ final class PendingSteps {
 }
 
 /// One of each kind at most, newer progress and newer partial images in place of older ones. A slow subscriber never
-/// makes a queue grow. Whatever the kind, an event tells the newest progress there is when it is taken, so that the
-/// numbers never go back.
+/// makes a queue grow. HEADER, PROGRESS and PARTIAL tell the newest progress there is when they are taken, so that the
+/// numbers do not go back; RESPONSE begins anew.
 final class SeveralEvents {
     private var isStarted = false
     private var response: (Response, Progress)?

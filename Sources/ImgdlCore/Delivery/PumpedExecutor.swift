@@ -21,7 +21,6 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     }
 
     deinit {
-        // After fork the number may be another file's by now only if the child closed it; the child's copy is its own.
         Glibc.close(descriptor)
     }
 

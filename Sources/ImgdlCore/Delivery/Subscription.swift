@@ -192,7 +192,7 @@ package final class Subscription: @unchecked Sendable {
         return isTold
     }
 
-    /// They say what is told of it, before it is told.
+    /// The statistics say what is told of it, before it is told.
     private func correctStatistics(_ code: ErrorCode) {
         // What a batch announces was never counted.
         guard id != 0 else { return }

@@ -63,7 +63,9 @@ package final class Downloader: @unchecked Sendable {
     /// Those that have not ended.
     var batches: [ObjectIdentifier: Batch] = [:]
     var acceptsBatches = true
-    private var isEngineThreadJoined = false
+    private var engineThreadEnd = EngineThreadEnd.notAwaited
+    /// Threads of their own that run completions after the end.
+    private var lateCompletions = 0
 
     /// What can be asked for and changed. The engine is told, and goes by copies of its own.
     struct Settings {
@@ -76,6 +78,13 @@ package final class Downloader: @unchecked Sendable {
         /// The engine's thread has its last work.
         case ending
         case ended
+    }
+
+    private enum EngineThreadEnd {
+        case notAwaited
+        /// One thread joins it, and others wait for that one.
+        case awaited
+        case over
     }
 
     /// `executor`: of requests that name none; nil for a thread of its own.
@@ -211,7 +220,7 @@ package final class Downloader: @unchecked Sendable {
 
     package func result(of subscription: Subscription) -> DownloadResult? { outstanding.result(of: subscription) }
 
-    /// nil milliseconds: without limit. Throws `wouldDeadlock`, `waitTimeout`.
+    /// nil milliseconds: without limit. Throws `wouldDeadlock`, `waitTimeout`, `shutDown`.
     package func wait(for subscription: Subscription, milliseconds: Int64?) throws(Failure) {
         try outstanding.wait(for: subscription, until: milliseconds.map { clock.now().advanced(byMilliseconds: $0) })
     }
@@ -285,7 +294,21 @@ package final class Downloader: @unchecked Sendable {
         beginEnd(cancelling: cancelling)
         guard isLate, completion != nil else { return }
         // The engine's thread is gone. Without another one it is told here.
-        if (try? Thread.start(name: "imgdl-end") { [self] in runCompletions() }) == nil { runCompletions() }
+        lock.withLock { lateCompletions += 1 }
+        let thread = try? Thread.start(name: "imgdl-end") { [self] in
+            runCompletions()
+            lateCompletionsEnded()
+        }
+        guard thread == nil else { return }
+        lateCompletionsEnded()
+        runCompletions()
+    }
+
+    private func lateCompletionsEnded() {
+        lock.withLock {
+            lateCompletions -= 1
+            ended.broadcast()
+        }
     }
 
     /// Ends everything and waits for it, unless that would be a wait for the calling thread. Nor inside any callback: who waits
@@ -293,18 +316,24 @@ package final class Downloader: @unchecked Sendable {
     package func destroy() {
         closeBatches()
         beginEnd(cancelling: true)
-        // Not before: another thread may have asked for something on an executor of this one's until then.
+        // Asked when no more is accepted: until then another thread may want something on an executor of this one's.
         if Occupation.isAny || outstanding.wouldDeadlock { return }
         let joins = lock.withLock { () -> Bool in
-            while ending != .ended {
+            while ending != .ended || lateCompletions > 0 || engineThreadEnd == .awaited {
                 if outstanding.areAbandoned { return false }
                 ended.wait()
             }
-            defer { isEngineThreadJoined = true }
-            return !isEngineThreadJoined
+            guard engineThreadEnd == .notAwaited else { return false }
+            engineThreadEnd = .awaited
+            return true
         }
+        guard joins else { return }
         // Nothing is left when this returns, not even the thread that saw to it.
-        if joins { engineThread.join() }
+        engineThread.join()
+        lock.withLock {
+            engineThreadEnd = .over
+            ended.broadcast()
+        }
     }
 
     private func beginEnd(cancelling: Bool) {
@@ -328,11 +357,13 @@ package final class Downloader: @unchecked Sendable {
         deliveryThread?.close()
         loop.close()
         loaders.close()
+        // Before whoever waits in `destroy` hears of the end.
         runCompletions()
         lock.withLock {
             ending = .ended
             ended.broadcast()
         }
+        // Those that came meanwhile.
         runCompletions()
     }
 

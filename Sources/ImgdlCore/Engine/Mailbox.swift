@@ -36,9 +36,8 @@ enum Command {
 
 /// Carries commands to the engine's thread: one wake-up for many of them.
 final class Mailbox: @unchecked Sendable {
-    /// How often the host has said so: what is sent from then on does not wait for the command.
-    private let changes = Atomic<UInt64>(0)
-    private let entries = Atomic<UInt64>(0)
+    private let networkChangeCount = Atomic<UInt64>(0)
+    private let backgroundEntryCount = Atomic<UInt64>(0)
     private let lock = Lock()
     private var commands = Queue<Command>()
     private var intake = Intake.open
@@ -98,18 +97,19 @@ final class Mailbox: @unchecked Sendable {
         if mustWake { wakeEngine() }
     }
 
-    var networkChanges: UInt64 { changes.load(ordering: .sequentiallyConsistent) }
+    /// How often the host has told of a network change: what is sent from then on does not wait for the command.
+    var networkChanges: UInt64 { networkChangeCount.load(ordering: .sequentiallyConsistent) }
 
     func networkChanged() {
-        changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        networkChangeCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
         post(.networkChanged)
     }
 
     /// How often the host has entered the background: what is not sent by then does not go out before the command is heard.
-    var backgroundEntries: UInt64 { entries.load(ordering: .sequentiallyConsistent) }
+    var backgroundEntries: UInt64 { backgroundEntryCount.load(ordering: .sequentiallyConsistent) }
 
     func enterBackground(grace: Int64?) {
-        entries.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        backgroundEntryCount.wrappingAdd(1, ordering: .sequentiallyConsistent)
         post(.enterBackground(grace: grace))
     }
 
@@ -143,8 +143,8 @@ final class Mailbox: @unchecked Sendable {
     /// The process exits: from now on nothing is taken, wherever the engine is.
     func refuse() { lock.withLock { intake = .processExits } }
 
-    /// Awake when there is something to take. When it sleeps the next command wakes it, when it naps the next that is no
-    /// request.
+    /// Naps where it may and nothing but requests waits, sleeps where nothing does, and stays awake otherwise. When it sleeps
+    /// the next command wakes it, when it naps the next that is no request.
     func letRest(naps: Bool) -> Rest {
         lock.withLock {
             rest = naps && !isUrgent ? .naps : commands.isEmpty ? .sleeps : .awake

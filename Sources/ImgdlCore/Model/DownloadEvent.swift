@@ -90,8 +90,8 @@ package final class DownloadResult: @unchecked Sendable {
 
     deinit { letGoOfContent() }
 
-    /// Nothing waits any more when its memory comes back (`Downloads.memoryCameBack`), and memory is free when it is told to
-    /// have: the next picture takes its place at once.
+    /// Nothing waits any more when its memory comes back (`Downloads.memoryCameBack`), and memory is free when its return is
+    /// told: the next picture takes its place at once.
     func letGoOfContent() {
         var gone = Content()
         swap(&content, &gone)
@@ -99,6 +99,8 @@ package final class DownloadResult: @unchecked Sendable {
         gone.bodyWaits = nil
         gone.image = nil
         gone.body = nil
+        gone.imageCharge = nil
+        gone.bodyCharge = nil
     }
 
     /// The rest stays, for whoever asks for it.

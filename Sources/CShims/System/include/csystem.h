@@ -16,6 +16,8 @@ void *system_block_allocate(size_t size, size_t *capacity);
 void system_block_free(void *memory, size_t capacity);
 /* Gives the blocks that are kept back to the system. */
 void system_blocks_release_kept(void);
+/* In the child of a fork, where nobody else has what is kept. */
+void system_blocks_fork_child(void);
 
 /* Memory for `size` bytes of pixels: page faults are a third to half of the cost of decoding into fresh 4 KiB pages. From
  * 128 KiB to 2 MiB a few of them, two for each processor and 16 at most, take turns in huge pages, and the others have
