@@ -105,7 +105,7 @@ extension ErrorCode {
         case .invalidArgument: "an argument is NULL or out of range"
         case .invalidHandle: "the handle is NULL, released, or of another type"
         case .unsupportedOption: "an option is set that this version does not know, or struct_size is too small"
-        case .wouldDeadlock: "no wait on this thread: it is the library's, or runs the callbacks that would be waited for"
+        case .wouldDeadlock: "no wait on this thread: it is the library's, or runs what would be waited for"
         case .shutDown: "the downloader is shut down"
         case .forked: "the handle belongs to the parent process"
         case .outOfMemory: "out of memory, threads or descriptors, or of what certificates and keys may take"

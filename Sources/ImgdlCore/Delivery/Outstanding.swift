@@ -214,7 +214,7 @@ package final class Outstanding: @unchecked Sendable {
     }
 
     private static var wouldWaitForItself: Failure {
-        Failure(.wouldDeadlock, "no wait on this thread: it is the library's, or runs the callbacks that would be waited for")
+        Failure(.wouldDeadlock, "no wait on this thread: it is the library's, or runs what would be waited for")
     }
 
     private static var timeIsOver: Failure { Failure(.waitTimeout, "the time given is over") }
