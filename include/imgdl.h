@@ -1156,7 +1156,7 @@ IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downl
 IMGDL_API imgdl_status imgdl_downloader_network_changed(imgdl_downloader *downloader);
 
 /** Takes no more requests (INVALID_OPERATION), until imgdl_downloader_reconfigure. cancels not 0: cancels what there is;
- *  0: what runs runs to its end, what waits ends with INVALID_OPERATION. Returns: IMGDL_OK, INVALID_OPERATION (the shared
+ *  0: what runs runs to its end, what waits ends with INVALID_OPERATION, in batches too. Returns: IMGDL_OK, INVALID_OPERATION (the shared
  *  downloader), INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_invalidate(imgdl_downloader *downloader, int32_t cancels);
 
@@ -1166,7 +1166,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_invalidate(imgdl_downloade
  *  nothing has changed. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_reconfigure(imgdl_downloader *downloader, const imgdl_config *config);
 
-/** Cancels every download accepted so far. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
+/** Cancels every download accepted so far that has not ended. What has ended, and waits to be told, is told as it ended, but in
+ *  a batch, where it is cancelled as by imgdl_batch_cancel. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_cancel_all(imgdl_downloader *downloader);
 
 /** Accepted downloads whose terminal callback has not begun; 0 for an invalid handle. Since 1.0. */

@@ -112,6 +112,8 @@ private func prefetch(
     var read: [BatchRequest] = []
     var unused: [imgdl_request] = []
     for index in 0..<requests.count {
+        // There may be a million, and none is anybody's yet.
+        if index % 256 == 255 { Thread.letForkPass() }
         do throws(Failure) {
             let request = try requests.read(index)
             read.append(try batchRequest(request, downloader, keepsPriority: chosen.keeps_priority != 0))

@@ -510,6 +510,45 @@ final class SchemeTransportTests: XCTestCase {
         XCTAssertEqual(loader.givenUp, 1)
     }
 
+    /// The end comes just when the transfer is given up.
+    func testNoControlBeginsOnceTheEndHasReturned() throws {
+        struct State {
+            var isInside = false
+            var hasEnded = false
+            var late = 0
+        }
+        let state = Monitor(State())
+        loader.onGivenUp = { _ in
+            state.change {
+                if $0.hasEnded { $0.late += 1 }
+                $0.isInside = true
+            }
+            for _ in 0..<20 { sched_yield() }
+            state.change { $0.isInside = false }
+        }
+        for round in 0..<4_000 {
+            let id = try start("app:\(round)")
+            let receiver = loader.receiver
+            state.change { $0.hasEnded = false }
+            let (begins, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            Foundation.Thread.detachNewThread {
+                begins.signal()
+                for _ in 0..<round % 40 { withExtendedLifetime(receiver) {} }
+                try? receiver.end(Failure(.connectionLost, ""))
+                state.change {
+                    if $0.isInside { $0.late += 1 }
+                    $0.hasEnded = true
+                }
+                ended.signal()
+            }
+            begins.wait()
+            transport.cancel(id)
+            ended.wait()
+        }
+        XCTAssertEqual(state.read(\.late), 0)
+        XCTAssertGreaterThan(loader.givenUp, 0)
+    }
+
     func testCloseGivesUpWhatLoadersHave() throws {
         let ids = try (0..<3).map { try start("app:\($0)") }
         try loader.receiver.receive(head())

@@ -533,3 +533,77 @@ TEST("a batch's inline progress is told once at a time, wherever its requests en
     end_inline_batch(downloader, &batch);
     imgdl_executor_release(turns.executor);
 }
+
+/* ---- The end of a session */
+
+/* A batch of three, of which one runs, and a download that runs: none ends by itself. */
+struct session {
+    imgdl_downloader *downloader;
+    struct recorder items[3], single;
+    imgdl_batch *batch;
+};
+
+static void begin_session(struct session *session)
+{
+    session->downloader = new_downloader();
+    imgdl_request requests[3];
+    for (int i = 0; i < 3; i++) {
+        recorder_init(&session->items[i]);
+        requests[i] = recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=session&_=batch%d", i), &session->items[i]);
+    }
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.max_concurrent = 1;
+    REQUIRE_OK(imgdl_downloader_prefetch(session->downloader, requests, 3, &options, &session->batch));
+    recorder_init(&session->single);
+    imgdl_request single = recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=session&_=single"), &session->single);
+    REQUIRE_OK(imgdl_download(session->downloader, &single, NULL));
+}
+
+static void check_session(struct session *session, imgdl_status running, imgdl_status waiting)
+{
+    struct recorder *const all[] = {&session->single, &session->items[0], &session->items[1], &session->items[2]};
+    for (int i = 0; i < 4; i++) {
+        if (!await_end(all[i], NULL))
+            harness_abandon();
+        CHECK_CODE(all[i]->code, i < 2 ? running : waiting);
+    }
+    imgdl_batch_release(session->batch);
+    CHECK_CODE(imgdl_downloader_destroy(session->downloader), IMGDL_OK);
+}
+
+TEST("a reconfigure that is refused after a shutdown cancels nothing")
+{
+    struct session session;
+    begin_session(&session);
+    REQUIRE_OK(imgdl_downloader_shutdown(session.downloader, IMGDL_SHUTDOWN_FINISH, NULL, NULL));
+    CHECK_CODE(imgdl_downloader_reconfigure(session.downloader, NULL), IMGDL_ERROR_SHUT_DOWN);
+    open_gate("session");
+    check_session(&session, IMGDL_OK, IMGDL_ERROR_CANCELLED);
+}
+
+TEST("invalidate cancels what a shutdown has let run, in batches and out of them")
+{
+    struct session session;
+    begin_session(&session);
+    REQUIRE_OK(imgdl_downloader_shutdown(session.downloader, IMGDL_SHUTDOWN_FINISH, NULL, NULL));
+    REQUIRE_OK(imgdl_downloader_invalidate(session.downloader, 1));
+    check_session(&session, IMGDL_ERROR_CANCELLED, IMGDL_ERROR_CANCELLED);
+}
+
+TEST("invalidate lets run what runs; what a batch has not begun ends with INVALID_OPERATION, and another batch is refused with it")
+{
+    struct session session;
+    begin_session(&session);
+    REQUIRE_OK(imgdl_downloader_invalidate(session.downloader, 0));
+    struct recorder refused;
+    recorder_init(&refused);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=refused"), &refused);
+    imgdl_batch *batch = NULL;
+    CHECK_CODE(imgdl_downloader_prefetch(session.downloader, &request, 1, NULL, &batch), IMGDL_ERROR_INVALID_OPERATION);
+    CHECK(batch == NULL);
+    CHECK_NUMBER(refused.destroyed, 1);
+    CHECK_NUMBER(refused.terminals, 0);
+    open_gate("session");
+    check_session(&session, IMGDL_OK, IMGDL_ERROR_INVALID_OPERATION);
+}

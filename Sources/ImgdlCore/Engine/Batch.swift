@@ -78,7 +78,7 @@ package final class Batch: @unchecked Sendable {
     }
 
     /// Those that have not begun.
-    func cancelWaiting() { downloader.end(lock.withLock { takeWaiting() }, Self.cancelled) }
+    func endWaiting(_ failure: Failure) { downloader.end(lock.withLock { takeWaiting() }, failure) }
 
     package func setPaused(_ paused: Bool) {
         lock.withLock { rules.setPaused(paused) }
@@ -96,7 +96,7 @@ package final class Batch: @unchecked Sendable {
 
     private func takeWaiting() -> [Subscription] { rules.cancelWaiting().compactMap { subscriptions[$0] } }
 
-    private static var cancelled: Failure { Failure(.cancelled, "cancelled before it was begun") }
+    static var cancelled: Failure { Failure(.cancelled, "cancelled before it was begun") }
 
     /// One at a time does this: a request that is refused ends at once, and so begins the next.
     private func beginNext() {

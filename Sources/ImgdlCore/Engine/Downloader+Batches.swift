@@ -1,11 +1,13 @@
 /// Many requests with one progress (features F1–F6).
 extension Downloader {
     /// Accepts a batch; `willHold` gets its requests, and `willStart` itself, before anything of it is told.
-    /// `willHold` and `willStart` run inside a lock. `executor`: of its progress; nil: the downloader's. Throws `shutDown`.
+    /// `willHold` and `willStart` run inside a lock. `executor`: of its progress; nil: the downloader's. Throws `shutDown`,
+    /// `invalidOperation`.
     package func prefetch(
         _ requests: [BatchRequest], width: Int, executor: (any Executor)?, sink: any BatchSink,
         willHold: (Subscription) -> Void, willStart: (Batch) -> Void
     ) throws(Failure) {
+        try mailbox.checkIsOpen()
         let now = clock.now()
         let subscriptions = requests.map { request in
             Subscription(
@@ -50,9 +52,9 @@ extension Downloader {
         for batch in lock.withLock({ Array(batches.values) }) { batch.cancel() }
     }
 
-    /// What they have not begun is not begun any more.
-    func cancelWaitingBatches() {
-        for batch in lock.withLock({ Array(batches.values) }) { batch.cancelWaiting() }
+    /// What they have not begun is not begun any more, and ends so.
+    func endWaitingBatches(_ failure: Failure) {
+        for batch in lock.withLock({ Array(batches.values) }) { batch.endWaiting(failure) }
     }
 
     /// The downloader ends: what a batch has not begun is not begun any more.
@@ -61,6 +63,6 @@ extension Downloader {
             acceptsBatches = false
             return Array(batches.values)
         }
-        for batch in open { batch.cancelWaiting() }
+        for batch in open { batch.endWaiting(Batch.cancelled) }
     }
 }

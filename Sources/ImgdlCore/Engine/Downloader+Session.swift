@@ -43,8 +43,9 @@ extension Downloader {
     /// Takes no more requests until `reconfigure`. `cancels`: what there is is cancelled; else what runs runs to its
     /// end, and what waits ends with `invalidOperation`. Threads: any.
     package func invalidate(cancels: Bool) {
-        if cancels { cancelBatches() } else { cancelWaitingBatches() }
-        mailbox.invalidate(cancelling: cancels)
+        if cancels { cancelBatches() } else { endWaitingBatches(Mailbox.isInvalidated) }
+        // One that is shut down takes none in any case, and has what it lets run to its end.
+        if !mailbox.invalidate(cancelling: cancels), cancels { mailbox.post(.cancelAll) }
     }
 
     /// Cancels everything, closes the connections and goes on with this; threads, executor and header fields stay.

@@ -261,8 +261,9 @@ package final class Downloader: @unchecked Sendable {
 
     func replaceSession(_ configuration: DownloaderConfiguration) throws(Failure) {
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
-        cancelBatches()
         do throws(Failure) {
+            try mailbox.checkIsNotOver()
+            cancelBatches()
             // The host's hooks and loaders may end with these: outside the lock.
             let old = try lock.withLock {
                 () throws(Failure) -> (Session, RequestDefaults, RequestFields, [KnownRequest]) in

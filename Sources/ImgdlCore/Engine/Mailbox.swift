@@ -88,13 +88,25 @@ final class Mailbox: @unchecked Sendable {
         if mustWake { wakeEngine() }
     }
 
-    func invalidate(cancelling: Bool) {
-        let mustWake = lock.withLock { () -> Bool in
-            guard !isOver else { return false }
+    /// False where it takes none for good.
+    func invalidate(cancelling: Bool) -> Bool {
+        let (isTaken, mustWake) = lock.withLock { () -> (Bool, Bool) in
+            guard !isOver else { return (false, false) }
             intake = .invalidated
-            return append(.invalidate(cancelling: cancelling))
+            return (true, append(.invalidate(cancelling: cancelling)))
         }
         if mustWake { wakeEngine() }
+        return isTaken
+    }
+
+    /// Throws what `submit` does.
+    func checkIsOpen() throws(Failure) {
+        try lock.withLock { () throws(Failure) in if intake != .open { throw refusal } }
+    }
+
+    /// Throws `shutDown` where `reconfigure` does.
+    func checkIsNotOver() throws(Failure) {
+        try lock.withLock { () throws(Failure) in if isOver { throw refusal } }
     }
 
     /// How often the host has told of a network change: what is sent from then on does not wait for the command.
@@ -126,11 +138,13 @@ final class Mailbox: @unchecked Sendable {
     /// The error of whoever asks for more. Inside the lock.
     private var refusal: Failure {
         switch intake {
-        case .open, .invalidated: Failure(.invalidOperation, "the downloader's session is invalidated")
+        case .open, .invalidated: Self.isInvalidated
         case .shutDown: Failure(.shutDown, "the downloader is shut down")
         case .processExits: .processExits
         }
     }
+
+    static var isInvalidated: Failure { Failure(.invalidOperation, "the downloader's session is invalidated") }
 
     /// Inside the lock.
     private var isOver: Bool { intake == .shutDown || intake == .processExits }

@@ -101,7 +101,8 @@ extension Downloads {
             switch owner {
             case .heldPartial(let subscriber): subscribers.contains(subscriber)
             case .transfer(let id), .partial(let id, _), .rest(let id): transfers.contains(id)
-            case .grace, .look: true
+            case .grace(let stay): background?.number == stay
+            case .look: true
             }
         }
         swap(&all, &deadlines)

@@ -155,28 +155,27 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
 
     func end(_ failure: Failure?) throws(Failure) { try end(failure, cutting: false) }
 
+    /// A failure may come in place of the response.
     private func end(_ failure: Failure?, cutting: Bool) throws(Failure) {
-        lock.withLock {
+        let (isInOrder, isHeard) = lock.withLock { () -> (Bool, Bool) in
+            // Under one lock with the new stage: no control begins in between.
             while let controller, pthread_equal(controller, pthread_self()) == 0, !HostCode.isAbandoned {
                 _ = controlReturned.wait(until: clock.now().advanced(byMilliseconds: Int64(HostCode.lookMilliseconds)))
             }
+            guard stage == .body || (stage == .head && failure != nil) else { return (false, false) }
+            stage = .nothing
+            if cutting { isCut = true }
+            if self.isHeard { reported.append(.end(failure)) }
+            return (true, self.isHeard)
         }
-        let stage = lock.withLock { self.stage }
-        if failure != nil, stage == .head {
-            try report(.end(failure), at: .head, next: .nothing, "")
-        } else {
-            try report(
-                .end(failure), at: .body, next: .nothing, "a transfer ends once, after its response", cutting: cutting)
-        }
+        guard isInOrder else { throw Failure(.invalidOperation, "a transfer ends once, after its response") }
+        if isHeard { postTelling() }
     }
 
-    private func report(
-        _ report: Report, at expected: Stage, next: Stage, _ problem: String, cutting: Bool = false
-    ) throws(Failure) {
+    private func report(_ report: Report, at expected: Stage, next: Stage, _ problem: String) throws(Failure) {
         let (isInOrder, isHeard) = lock.withLock { () -> (Bool, Bool) in
             guard stage == expected else { return (false, false) }
             stage = next
-            if cutting { isCut = true }
             if self.isHeard { reported.append(report) }
             return (true, self.isHeard)
         }

@@ -29,6 +29,21 @@ final class BackgroundTests: XCTestCase {
         XCTAssertEqual(play.takeStarts(), [waiting.transfer])
     }
 
+    /// Each has a deadline of its own, and the latest alone means something.
+    func testManyGracesTakeNoMoreRoomThanFew() {
+        var play = Play(width: 2)
+        let going = play.submit("going", flagged)
+        for stay in 0..<10_000 {
+            play.downloads.enterBackground(grace: 100_000, play.now)
+            if stay % 3 == 0 { play.downloads.enterForeground(play.now) }
+        }
+        XCTAssertLessThan(play.downloads.deadlines.count, 200)
+        play.skip()
+        play.downloads.enterBackground(grace: 100, play.now)
+        play.advance(100)
+        play.expect([.end(going.subscriber, expired), .cancel(going.transfer), .forget(going.transfer)])
+    }
+
     func testThePausedWaitForAPlaceInTheForeground() {
         var play = Play(width: 1)
         let plain = play.submit("plain")
