@@ -40,8 +40,8 @@ final class BackgroundTests: XCTestCase {
         XCTAssertLessThan(play.downloads.deadlines.count, 200)
         play.skip()
         play.downloads.enterBackground(grace: 100, play.now)
-        play.advance(100)
-        play.expect([.end(going.subscriber, expired), .cancel(going.transfer), .forget(going.transfer)])
+        play.pass(100)
+        play.expect([.end(going.subscriber, expired), .stop(going.transfer), .forget(going.transfer)])
     }
 
     func testThePausedWaitForAPlaceInTheForeground() {
