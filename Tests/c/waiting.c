@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 static imgdl_request plain_request(const char *url)
 {
