@@ -1,6 +1,7 @@
 import Foundation
 import ImgdlCore
 import Origin
+import Synchronization
 import XCTest
 
 @testable import ImgdlTransport
@@ -512,41 +513,26 @@ final class SchemeTransportTests: XCTestCase {
 
     /// The end comes just when the transfer is given up.
     func testNoControlBeginsOnceTheEndHasReturned() throws {
-        struct State {
-            var isInside = false
-            var hasEnded = false
-            var late = 0
-        }
-        let state = Monitor(State())
-        loader.onGivenUp = { _ in
-            state.change {
-                if $0.hasEnded { $0.late += 1 }
-                $0.isInside = true
-            }
-            for _ in 0..<20 { sched_yield() }
-            state.change { $0.isInside = false }
-        }
-        for round in 0..<4_000 {
-            let id = try start("app:\(round)")
-            let receiver = loader.receiver
-            state.change { $0.hasEnded = false }
-            let (begins, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            Foundation.Thread.detachNewThread {
-                begins.signal()
-                for _ in 0..<round % 40 { withExtendedLifetime(receiver) {} }
-                try? receiver.end(Failure(.connectionLost, ""))
-                state.change {
-                    if $0.isInside { $0.late += 1 }
-                    $0.hasEnded = true
-                }
-                ended.signal()
-            }
-            begins.wait()
+        let crossing = Crossing()
+        loader.onGivenUp = { _ in crossing.control() }
+        let ends = Foundation.Thread { crossing.endEach() }
+        ends.start()
+        var pause = 100
+        var givenUp = 0
+        for round in 1...20_000 {
+            let id = try start("app:x")
+            crossing.begin(round, with: loader.receiver, after: pause)
             transport.cancel(id)
-            ended.wait()
+            crossing.wait(for: round)
+            // So that each of the two is the first as often.
+            let isFirst = loader.givenUp > givenUp
+            givenUp = loader.givenUp
+            pause = isFirst ? max(0, pause - 1 - pause / 32) : pause + 1 + pause / 32
         }
-        XCTAssertEqual(state.read(\.late), 0)
-        XCTAssertGreaterThan(loader.givenUp, 0)
+        crossing.stop()
+        XCTAssertEqual(crossing.lateCount, 0)
+        XCTAssertGreaterThan(givenUp, 1_000)
+        XCTAssertLessThan(givenUp, 19_000)
     }
 
     func testCloseGivesUpWhatLoadersHave() throws {
@@ -557,5 +543,61 @@ final class SchemeTransportTests: XCTestCase {
         try loader.receiver.end(nil)
         for _ in 0..<3 { loop.turn(transport) }
         XCTAssertFalse(ids.contains { recorder[$0].hasEnded })
+    }
+}
+
+/// A thread that ends transfers, each just when another thread gives it up: both spin until it is time.
+private final class Crossing: @unchecked Sendable {
+    private let round = Atomic(0)
+    private let ended = Atomic(0)
+    private let isInside = Atomic(false)
+    private let late = Atomic(0)
+    private let time = Atomic(0)
+    /// Set before their round begins.
+    private var receiver: (any LoadReceiver)?
+    private var pause = 0
+
+    var lateCount: Int { late.load(ordering: .sequentiallyConsistent) }
+
+    private func passTime() { time.add(1, ordering: .relaxed) }
+
+    func begin(_ number: Int, with receiver: any LoadReceiver, after pause: Int) {
+        self.receiver = receiver
+        self.pause = pause
+        round.store(number, ordering: .sequentiallyConsistent)
+    }
+
+    func wait(for number: Int) {
+        while ended.load(ordering: .sequentiallyConsistent) < number { sched_yield() }
+    }
+
+    func stop() { round.store(-1, ordering: .sequentiallyConsistent) }
+
+    func endEach() {
+        var last = 0
+        var looks = 0
+        while true {
+            let number = round.load(ordering: .sequentiallyConsistent)
+            if number < 0 { return }
+            if number == last {
+                looks += 1
+                if looks % 1_000 == 0 { sched_yield() }
+                continue
+            }
+            last = number
+            for _ in 0..<pause { passTime() }
+            try? receiver?.end(Failure(.connectionLost, ""))
+            if isInside.load(ordering: .sequentiallyConsistent) { late.add(1, ordering: .relaxed) }
+            ended.store(number, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// Takes longer than the end takes to return.
+    func control() {
+        let number = round.load(ordering: .sequentiallyConsistent)
+        isInside.store(true, ordering: .sequentiallyConsistent)
+        if ended.load(ordering: .sequentiallyConsistent) == number { late.add(1, ordering: .relaxed) }
+        for _ in 0..<200 { passTime() }
+        isInside.store(false, ordering: .sequentiallyConsistent)
     }
 }

@@ -566,7 +566,9 @@ static void check_session(struct session *session, imgdl_status running, imgdl_s
     for (int i = 0; i < 4; i++) {
         if (!await_end(all[i], NULL))
             harness_abandon();
-        CHECK_CODE(all[i]->code, i < 2 ? running : waiting);
+        imgdl_status due = i < 2 ? running : waiting;
+        if (all[i]->code != due)
+            FAIL("%d: %s, not %s", i, imgdl_error_name(all[i]->code), imgdl_error_name(due));
     }
     imgdl_batch_release(session->batch);
     CHECK_CODE(imgdl_downloader_destroy(session->downloader), IMGDL_OK);

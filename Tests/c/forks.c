@@ -176,9 +176,10 @@ static int fork_here(const char *where, int is_on_library_thread)
         /* As the host's own threads have them. */
         if (sigismember(&mask, SIGTERM) || sigismember(&mask, SIGALRM) || !sigismember(&mask, SIGUSR2))
             _exit(2);
+        /* One of the host's is in a call, which ends before it does. */
         int cancellation = PTHREAD_CANCEL_DISABLE;
         pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancellation);
-        if (cancellation != PTHREAD_CANCEL_ENABLE)
+        if (is_on_library_thread && cancellation != PTHREAD_CANCEL_ENABLE)
             _exit(3);
         if (returns && is_on_library_thread)
             return 1;
