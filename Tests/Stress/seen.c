@@ -1,4 +1,4 @@
-/* Whether the player sees what it is there to see: each promise is broken once, by the player itself. For test_sees.py. */
+/* Whether the player sees what it is there to see: most promises are broken once, by the player itself. For test_sees.py. */
 #include "calls.h"
 
 #include <string.h>
