@@ -49,7 +49,7 @@ final class JPEGEndTests: XCTestCase {
         for picture in try Picture.codings("baseline.jpg", "progressive.jpg") {
             let bytes = picture.encoded()
             let plain = decode(bytes)
-            for count in [1, 65_535, 65_536, 131_071, 131_073, 16 << 20] {
+            for count in [1, 65_535, 65_536, 131_071, 131_073, 10 << 20] {
                 let fill = [UInt8](repeating: 0xFF, count: count)
                 for filled in [Self.start + fill + bytes.dropFirst(2), Array(bytes.dropLast(2)) + fill + Self.end] {
                     for pieces in count > 200_000 ? [64 << 10] : [1000, 64 << 10, .max / 2] {
