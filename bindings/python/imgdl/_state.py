@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _callbacks, _native, _once, _options, _process, _pump, transport
-from ._observing import unobserve
+from ._observing import Observer, observe, unobserve
 from ._pump import Pump, ThreadPump
 from ._waiting import Waiters, surely
 from .errors import Code, Error, check, error
@@ -55,7 +55,7 @@ class State:
         self.pumps: list[Pump] = []
         # What the shared downloader, which lives on, has of ours.
         self.is_observed = False
-        self.schemes: set[str] = set()
+        self.schemes: set[bytes] = set()
 
         self.thread_pump = ThreadPump(self)
         self.pumps.append(self.thread_pump)
@@ -81,6 +81,35 @@ class State:
         if self.is_closing:
             raise closed()
         return self.handle
+
+    # What the library calls. The shared downloader outlives this object: what is noted here is taken out at its end. It is
+    # noted first, because an interrupt may strike as soon as the library has it, and looked at once more, because another
+    # thread that ends it meanwhile may not have seen the note.
+
+    def register(self, scheme: str, loader: Optional[transport.Loader]) -> None:
+        handle = self.open()
+        name = _options.text(scheme, "scheme", Code.INVALID_ARGUMENT)
+        if loader is not None:
+            self.schemes.add(name)
+        try:
+            transport.register(handle, name, loader)
+        finally:
+            if self.is_shared and self.is_closing:
+                _native.imgdl_transport_register(handle, name, None)
+
+    def observe(self, observer: Optional[Observer]) -> None:
+        handle = self.open()
+        if observer is None:
+            check(unobserve(handle))
+            return
+        if not callable(observer):
+            raise TypeError(f"an observer must be callable, not {type(observer).__name__}")
+        self.is_observed = True
+        try:
+            observe(handle, observer)
+        finally:
+            if self.is_shared and self.is_closing:
+                unobserve(handle)
 
     # What is outstanding
 
@@ -213,8 +242,9 @@ class State:
         if self.is_shared and not self._has_let_go:
             if self.is_observed:
                 unobserve(self.handle)
-            for scheme in self.schemes:
-                transport.register(self.handle, scheme, None)
+            for scheme in list(self.schemes):
+                # One that was refused is noted, too.
+                _native.imgdl_transport_register(self.handle, scheme, None)
         has_let_go, self._has_let_go = self._has_let_go, True
         if not has_let_go:
             release = _native.imgdl_downloader_release if self.is_shared else _native.imgdl_downloader_destroy

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Un
 from . import _map, _native, _once, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._checks import boolean
 from ._later import Later, Unpack
-from ._observing import Observer, observe, observers, unobserve
+from ._observing import Observer, observers
 from ._state import State, check_loop
 from ._waiting import surely
 from .batch import Batch, BatchProgress
@@ -592,24 +592,13 @@ class Downloader(_process.OfThisProcess):
             ...     downloader.download("app://pictures/1").result().width
             900
         """
-        transport.register(self._state.open(), scheme, loader)
-        if loader is None:
-            self._state.schemes.discard(scheme)
-        else:
-            self._state.schemes.add(scheme)
+        self._state.register(scheme, loader)
 
     def set_observer(self, observer: Optional[Observer]) -> None:
         """Calls observer(observation) for each transfer that starts, has a response, stops and finishes; None takes it
         out. On the library's thread that drives them all: be quick, and do not wait. What it raises goes to
         sys.unraisablehook."""
-        handle = self._state.open()
-        if observer is None:
-            check(unobserve(handle))
-            return
-        if not callable(observer):
-            raise TypeError(f"an observer must be callable, not {type(observer).__name__}")
-        observe(handle, observer)
-        self._state.is_observed = True
+        self._state.observe(observer)
 
     def stats(self) -> Stats:
         """What it did since it was made.

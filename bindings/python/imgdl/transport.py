@@ -314,9 +314,8 @@ def settle(timeout: float) -> None:
     _loaders.wait(lambda loaders: not loaders, timeout)
 
 
-def register(downloader: int, scheme: str, loader: Any) -> None:
-    """What `Downloader.register_transport` does."""
-    name = _options.text(scheme, "scheme", Code.INVALID_ARGUMENT)
+def register(downloader: int, name: bytes, loader: Any) -> None:
+    """For one scheme; None takes it out."""
     if loader is None:
         check(_native.imgdl_transport_register(downloader, name, None))
         return

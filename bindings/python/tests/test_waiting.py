@@ -125,6 +125,28 @@ class WaitingTests(unittest.TestCase):
             with self.subTest(ordered=ordered):
                 self.strike_everywhere(lambda downloader: lambda: list(downloader.map([URL], ordered=ordered)))
 
+    def test_what_the_shared_downloader_calls(self):
+        """It outlives who asked: a loader or an observer goes with the object, wherever an interrupt strikes."""
+
+        def prepares(downloader):
+            yield lambda: downloader.register_transport("struck", Loader())
+            yield lambda: downloader.set_observer(lambda observation: None)
+
+        for number_of_action in range(2):
+            number, has_struck = 0, True
+            while has_struck:
+                downloader = imgdl.Downloader.shared()
+                action = list(prepares(downloader))[number_of_action]
+                has_struck, problem = struck(action, number, is_meant)
+                self.assertIs(type(problem), KeyboardInterrupt if has_struck else type(None))
+                del problem
+                self.assertTrue(ends(downloader.close))
+                for registry in (imgdl.transport._loaders, imgdl._observing.observers):
+                    registry.wait(lambda kept: not kept, PATIENCE)
+                    self.assertEqual(registry.values(), [], f"after an interrupt at place {number}")
+                number += 1
+            self.assertGreater(number, 3)
+
     def test_close(self):
         def prepare(downloader):
             downloader.suspended = True
