@@ -241,6 +241,9 @@ TEST("UNSAFE_DIRECTORY: one that others may write to is not used, not changed, a
     free(directory);
 }
 
+/* ---- Other processes. Sanitizers take Swift's dynamic runtime, whose locks go by a thread number that fork() makes wrong. */
+#if !UNDER_SANITIZER
+
 /* A process of its own that does what it reads, a letter at a time, and answers with the outcome of its request. */
 static pid_t start_other(const char *directory, const char *url, int *in, int *out)
 {
@@ -461,6 +464,10 @@ TEST("what a request brings that was sent before another process, or this one, r
     }
     removals_end(&all);
 }
+
+#endif
+
+/* ---- Systems that forbid a call */
 
 /* Older containers forbid it, and kernels before Linux 5.6 do not know it. */
 static void forbid_openat2(int error)
