@@ -23,6 +23,8 @@ class Reference(ctypes.c_void_p):
     """
 
     _give_back: ClassVar[Any]
+    copy: Optional[bytes] = None
+    """Of its memory, made once. It goes with the reference: who closes an object while another thread copies leaves none."""
 
     def release(self) -> None:
         """At once, and not when this is let go. Any number of times."""

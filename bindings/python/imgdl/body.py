@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from .response import Response
 
 
+def _view(reference: DataReference) -> memoryview:
+    handle = reference.value
+    return view(reference, _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle)) if handle else memoryview(b"")
+
+
 class Body:
     """The body of a download made with `body=True`, with Content-Encoding undone. Lives as an `Image` does."""
 
-    __slots__ = ("_reference", "_data", "http_status", "response", "image", "__weakref__")
+    __slots__ = ("_reference", "http_status", "response", "image", "__weakref__")
 
     _reference: Optional[DataReference]
-    _data: Optional[bytes]
+    """Without a value for an empty body; None once it is closed."""
     http_status: int
     """Of the response; not always 200 to 299 with `any_status`."""
     response: Optional[Response]
@@ -39,8 +44,7 @@ class Body:
     ) -> Body:
         """Takes over the reference; None is an empty body."""
         body = cls.__new__(cls)
-        body._reference = reference
-        body._data = None if reference else b""
+        body._reference = reference or DataReference()
         body.http_status = http_status
         body.response = response
         body.image = image
@@ -49,22 +53,23 @@ class Body:
     @property
     def data(self) -> bytes:
         """A copy, made once."""
-        data = self._data
+        reference = self._open()
+        data = reference.copy
         if data is None:
-            self._data = data = bytes(self.view)
+            reference.copy = data = bytes(_view(reference))
         return data
 
     @property
     def view(self) -> memoryview:
         """The bytes themselves, read-only, not copied."""
+        return _view(self._open())
+
+    def _open(self) -> DataReference:
         # Another thread may close it meanwhile.
         reference = self._reference
         if reference is None:
-            if self._data is None:
-                raise error(Code.INVALID_HANDLE, "the body is closed")
-            return memoryview(b"")
-        handle = reference.value
-        return view(reference, _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
+            raise error(Code.INVALID_HANDLE, "the body is closed")
+        return reference
 
     def save(self, target: Target) -> None:
         """Writes the bytes into a file, over what is there.
@@ -95,7 +100,6 @@ class Body:
     def close(self) -> None:
         """Any number of times. An image of it lives on."""
         self._reference = None
-        self._data = None
 
     def __enter__(self) -> Body:
         return self
@@ -104,6 +108,6 @@ class Body:
         self.close()
 
     def __repr__(self) -> str:
-        if self._reference is None and self._data is None:
+        if self._reference is None:
             return "<imgdl.Body closed>"
         return f"<imgdl.Body {len(self)} bytes, status {self.http_status}>"

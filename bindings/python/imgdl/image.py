@@ -117,10 +117,9 @@ class Image:
     object's part at once. Views that were taken before stay valid.
     """
 
-    __slots__ = ("_reference", "_pixels", "_duration", "__weakref__")
+    __slots__ = ("_reference", "_duration", "__weakref__")
 
     _reference: Optional[ImageReference]
-    _pixels: Optional[bytes]
     _duration: Optional[int]
 
     def __init__(self) -> None:
@@ -131,7 +130,6 @@ class Image:
         """Takes over the reference."""
         image = cls.__new__(cls)
         image._reference = reference
-        image._pixels = None
         image._duration = duration
         return image
 
@@ -296,14 +294,17 @@ class Image:
     def pixels(self) -> bytes:
         """Pixel after pixel as `pixel_format` says (R, G, B, straight alpha in 4 bytes by default; 3 bytes of "rgb8",
         8 of "rgba16"), first row first, no padding. A copy, made once."""
-        pixels = self._pixels
-        if pixels is None:
+        # Another thread may close it meanwhile.
+        reference = self._reference
+        pixels = None if reference is None else reference.copy
+        if reference is None or pixels is None:
             view, row, stride = self.view, self._row, self.stride
             if row == stride:
                 pixels = bytes(view)
             else:
                 pixels = b"".join(view[start : start + row] for start in range(0, len(view), stride))
-            self._pixels = pixels
+            if reference is not None:
+                reference.copy = pixels
         return pixels
 
     @property
@@ -408,7 +409,6 @@ class Image:
     def close(self) -> None:
         """Any number of times."""
         self._reference = None
-        self._pixels = None
 
     def __enter__(self) -> Image:
         return self

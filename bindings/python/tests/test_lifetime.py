@@ -1,3 +1,4 @@
+import base64
 import gc
 import os
 import signal
@@ -58,6 +59,31 @@ class PixelTests(unittest.TestCase):
         with self.assertRaises(imgdl.Error) as caught:
             image.view
         self.assertEqual(caught.exception.code, Code.INVALID_HANDLE)
+
+    def test_copies_of_what_another_thread_closes(self):
+        """Who copies at that moment has the copy, and what is closed stays so."""
+        url = "data:image/png;base64," + base64.b64encode(DATA).decode()
+        with imgdl.Downloader(allow_data_urls=True) as downloader:
+            body = downloader.download(url, body=True).result(PATIENCE)
+        image = imgdl.decode(DATA)
+        for kept, function, name, expected in (
+            (body, "imgdl_data_length", "data", DATA), (image, "imgdl_image_stride", "pixels", PIXELS),
+        ):
+            original, calls = getattr(imgdl._native, function), []
+
+            def close(handle):
+                calls.append(handle)
+                # The last that is asked of an image.
+                if len(calls) == (2 if kept is image else 1):
+                    kept.close()
+                return original(handle)
+
+            with unittest.mock.patch.object(imgdl._native, function, close):
+                self.assertEqual(getattr(kept, name), expected)
+            for what in (name, "view"):
+                with self.assertRaises(imgdl.Error) as caught:
+                    getattr(kept, what)
+                self.assertEqual(caught.exception.code, Code.INVALID_HANDLE, what)
 
     def test_views_are_not_copies(self):
         image = imgdl.decode(DATA)
