@@ -538,6 +538,7 @@ TEST("a batch's inline progress is told once at a time, wherever its requests en
 
 /* A batch of three, of which one runs, and a download that runs: none ends by itself. */
 struct session {
+    char gate[32]; /* of this process: one that was opened stays so */
     imgdl_downloader *downloader;
     struct recorder items[3], single;
     imgdl_batch *batch;
@@ -545,18 +546,21 @@ struct session {
 
 static void begin_session(struct session *session)
 {
+    snprintf(session->gate, sizeof session->gate, "session-%d", (int)getpid());
     session->downloader = new_downloader();
     imgdl_request requests[3];
     for (int i = 0; i < 3; i++) {
         recorder_init(&session->items[i]);
-        requests[i] = recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=session&_=batch%d", i), &session->items[i]);
+        requests[i] = recorded_request(
+            at_origin("/pictures/tiny.png?hold_head=1&gate=%s&_=batch%d", session->gate, i), &session->items[i]);
     }
     imgdl_batch_options options;
     imgdl_batch_options_init(&options, sizeof options);
     options.max_concurrent = 1;
     REQUIRE_OK(imgdl_downloader_prefetch(session->downloader, requests, 3, &options, &session->batch));
     recorder_init(&session->single);
-    imgdl_request single = recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=session&_=single"), &session->single);
+    imgdl_request single =
+        recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=%s&_=single", session->gate), &session->single);
     REQUIRE_OK(imgdl_download(session->downloader, &single, NULL));
 }
 
@@ -580,7 +584,7 @@ TEST("a reconfigure that is refused after a shutdown cancels nothing")
     begin_session(&session);
     REQUIRE_OK(imgdl_downloader_shutdown(session.downloader, IMGDL_SHUTDOWN_FINISH, NULL, NULL));
     CHECK_CODE(imgdl_downloader_reconfigure(session.downloader, NULL), IMGDL_ERROR_SHUT_DOWN);
-    open_gate("session");
+    open_gate(session.gate);
     check_session(&session, IMGDL_OK, IMGDL_ERROR_CANCELLED);
 }
 
@@ -606,6 +610,6 @@ TEST("invalidate lets run what runs; what a batch has not begun ends with INVALI
     CHECK(batch == NULL);
     CHECK_NUMBER(refused.destroyed, 1);
     CHECK_NUMBER(refused.terminals, 0);
-    open_gate("session");
+    open_gate(session.gate);
     check_session(&session, IMGDL_OK, IMGDL_ERROR_INVALID_OPERATION);
 }

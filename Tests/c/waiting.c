@@ -299,7 +299,9 @@ static void wait_for_other(struct recorder *recorder, const imgdl_event *event)
     CHECK_CODE(imgdl_executor_dispatch(inside->executor, 0, NULL), IMGDL_ERROR_WOULD_DEADLOCK);
     /* The other one's callbacks need the library's thread, which is free. */
     CHECK_CODE(imgdl_token_wait(inside->other, 0), IMGDL_ERROR_WAIT_TIMEOUT);
-    open_gate("other");
+    char gate[32];
+    snprintf(gate, sizeof gate, "other-%d", (int)getpid());
+    open_gate(gate);
     CHECK_CODE(imgdl_token_wait(inside->other, PATIENCE_MS), IMGDL_OK);
 }
 
@@ -312,7 +314,7 @@ TEST("a callback of a pumped executor may wait for what does not need its thread
     inside.downloader = new_downloader();
     inside.recorder.hook = wait_for_other;
     REQUIRE_OK(imgdl_executor_create_pumped(&inside.executor));
-    imgdl_request request = recorded_request(at_origin("/pictures/tiny.webp?hold_head=1&gate=other"), &other);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.webp?hold_head=1&gate=other-%d", (int)getpid()), &other);
     REQUIRE_OK(imgdl_download(inside.downloader, &request, &inside.other));
     request = recorded_request(at_origin("/pictures/tiny.png?_=waits-for-other"), &inside.recorder);
     request.executor = inside.executor;
