@@ -201,7 +201,7 @@ static struct timespec turn_end(void)
     return end;
 }
 
-/* It has a processor, or waits for one. 0 where that cannot be read, without descriptors or /proc. */
+/* The thread has a processor, or waits for one. 0 where that cannot be read, without descriptors or /proc. */
 static int is_running(pid_t thread)
 {
     char text[256];

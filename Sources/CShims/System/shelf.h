@@ -22,8 +22,8 @@ struct shelf {
     struct mapping kept[MOST_ON_A_SHELF];
     int count;
     size_t bytes;
-    /* Whoever finds it taken for long does without: a lock would be copied by fork() as it is. Not at once: what is mapped
-     * anew then comes on top of what is kept. */
+    /* The shelf is done without where it stays taken for long: a lock would be copied by fork() as it is. Not at once: what is
+     * mapped anew then comes on top of what is kept. */
     atomic_flag is_taken;
 };
 

@@ -18,7 +18,7 @@ struct Occupation {
         system_thread_occupation()?.assumingMemoryBound(to: Occupation.self)
     }
 
-    /// Those of the parent are over in a child: its thread, forked in one, is in the middle of nothing that is new there.
+    /// Occupations of the parent are over in a child: its thread, forked in one, is in the middle of nothing that is new there.
     private var isOfThisProcess: Bool { processGeneration == ProcessGeneration.current }
 
     @inline(__always)

@@ -52,7 +52,7 @@ extension Downloader {
         for batch in lock.withLock({ Array(batches.values) }) { batch.cancel() }
     }
 
-    /// What they have not begun is not begun any more, and ends so.
+    /// Requests that batches have not begun are not begun any more, and end so.
     func endWaitingBatches(_ failure: Failure) {
         for batch in lock.withLock({ Array(batches.values) }) { batch.endWaiting(failure) }
     }

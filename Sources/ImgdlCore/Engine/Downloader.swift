@@ -364,7 +364,7 @@ package final class Downloader: @unchecked Sendable {
             ending = .ended
             ended.broadcast()
         }
-        // Those that came meanwhile.
+        // Completions that came meanwhile.
         runCompletions()
     }
 

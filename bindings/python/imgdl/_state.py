@@ -82,7 +82,7 @@ class State:
             raise closed()
         return self.handle
 
-    # What the library calls. The shared downloader outlives this object: what is noted here is taken out at its end. It is
+    # Loaders and observers. The shared downloader outlives this object: what is noted here is taken out at its end. It is
     # noted first, because an interrupt may strike as soon as the library has it, and looked at once more, because another
     # thread that ends it meanwhile may not have seen the note.
 
