@@ -101,7 +101,7 @@ final class HostMemoryTests: XCTestCase {
         withExtendedLifetime([ended, running]) {}
     }
 
-    /// Who hears that memory has come back takes its place at once.
+    /// Memory's place is taken at once by whoever hears that it has come back.
     func testMemoryIsFreeWhenItIsToldToHaveComeBack() throws {
         for (index, letGo) in ([{ $0.letGoOfContent() }, { _ in }] as [(DownloadResult) -> Void]).enumerated() {
             let told = expectation(description: "told")

@@ -96,6 +96,9 @@ class State:
         finally:
             if self.is_shared and self.is_closing:
                 _native.imgdl_transport_register(handle, name, None)
+        if loader is None:
+            # Another part of the program may use the scheme from now on.
+            self.schemes.discard(name)
 
     def observe(self, observer: Optional[Observer]) -> None:
         handle = self.open()

@@ -147,6 +147,23 @@ class WaitingTests(unittest.TestCase):
                 number += 1
             self.assertGreater(number, 3)
 
+    def test_a_scheme_of_the_shared_downloader_that_was_given_back(self):
+        """Another part of the program has it from then on."""
+        downloader = imgdl.Downloader.shared()
+        downloader.register_transport("given", Loader())
+        downloader.register_transport("given", None)
+        other, handle = Loader(), downloader._state.handle
+        imgdl._native.imgdl_downloader_retain(handle)
+        try:
+            imgdl.transport.register(handle, b"given", other)
+            downloader.close()
+            self.assertEqual(imgdl.transport._loaders.values(), [other])
+        finally:
+            imgdl.transport.register(handle, b"given", None)
+            imgdl._native.imgdl_downloader_release(handle)
+        imgdl.transport._loaders.wait(lambda kept: not kept, PATIENCE)
+        self.assertEqual(imgdl.transport._loaders.values(), [])
+
     def test_close(self):
         def prepare(downloader):
             downloader.suspended = True
