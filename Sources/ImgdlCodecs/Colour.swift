@@ -35,6 +35,13 @@ struct Colours {
     ) throws(Failure) {
         guard !bytes.isEmpty else { return description.notes.formUnion(.unusableProfile) }
         guard let profile = ProfileBytes(bytes) else { throw Failure(.outOfMemory, "no memory for a colour profile") }
+        try found(profile, samples, isInverted: isInverted, options, clock)
+    }
+
+    mutating func found(
+        _ profile: ProfileBytes, _ samples: codec_samples, isInverted: Bool = false, _ options: DecodeOptions,
+        _ clock: DecodeClock
+    ) throws(Failure) {
         description.hold(profile)
         guard options.convertsToSRGB else { return }
         guard ProfileTags(profile.bytes).areBounded else {

@@ -50,8 +50,10 @@ struct PNGChunkFilter {
     private(set) var orientation: Int?
     /// What iCCP, sRGB, gAMA and cHRM say, as far as they stand ahead of the pixels.
     private(set) var colours = Colours()
-    /// libpng was shown one.
-    private(set) var hasProfile = false
+    /// One has come.
+    private var hasProfile = false
+    /// What it is, until the picture's size is judged; nil: nothing of use, or none.
+    private var profile: ProfileBytes?
     private var metadata: MetadataMeter
     private let options: DecodeOptions
     private let clock: DecodeClock
@@ -63,11 +65,9 @@ struct PNGChunkFilter {
         metadata = MetadataMeter(options)
     }
 
-    /// The profile that libpng made of the chunk, empty if none.
-    mutating func readProfile(_ bytes: UnsafeRawBufferPointer, _ samples: codec_samples) throws(Failure) {
-        guard try metadata.fits(bytes.count) else { return colours.description.notes.formUnion(.unusableProfile) }
-        metadata.hold(bytes.count)
-        try colours.found(bytes, samples, options, clock)
+    /// Follows the profile ahead of the pixels, if there is one.
+    mutating func followProfile(_ samples: codec_samples) throws(Failure) {
+        if let profile = profile.take() { try colours.found(profile, samples, options, clock) }
     }
 
     /// The chunk IEND has passed.
@@ -99,6 +99,7 @@ struct PNGChunkFilter {
                 state = name == "IEND" ? .end : .head
                 switch name {
                 case "eXIf": readEXIF()
+                case "iCCP": try unpackProfile()
                 case "acTL": animation.announce(checkedData)
                 case "fcTL": try animation.begin(checkedData)
                 default:
@@ -108,7 +109,7 @@ struct PNGChunkFilter {
                             throw Failure(.badImageData, "the PNG is damaged: the checksum of its last chunk is wrong")
                         }
                         try animation.end()
-                    } else if name != "iCCP" {
+                    } else {
                         try animation.keep(held.bytes, name: name ?? "")
                     }
                     return held.bytes
@@ -225,7 +226,7 @@ struct PNGChunkFilter {
         case "iCCP":
             guard progress == .header, !hasProfile else { return false }
             hasProfile = true
-            // Counted again when it is inflated.
+            // Counted when it is unpacked.
             let fits = try metadata.fits(length)
             if !fits { colours.description.notes.insert(.unusableProfile) }
             return fits
@@ -240,6 +241,25 @@ struct PNGChunkFilter {
         case "gAMA": colours.description.notes.insert(.gamma)
         case "cHRM": colours.description.notes.insert(.chromaticities)
         default: break
+        }
+    }
+
+    /// Here and not by libpng, which inflates it in one go, for however long that takes.
+    private mutating func unpackProfile() throws(Failure) {
+        let chunk = held.bytes
+        var memory: UnsafeMutablePointer<UInt8>?
+        var length = 0
+        let status = codec_png_unpack_profile(
+            chunk.baseAddress?.assumingMemoryBound(to: UInt8.self), chunk.count, metadata.room, clock.session, &memory,
+            &length)
+        if let memory { profile = ProfileBytes(owning: memory, count: length) }
+        switch status {
+        case CODEC_DONE: metadata.hold(length)
+        case CODEC_LATE: throw clock.failure
+        case CODEC_FAILED: throw Failure(.outOfMemory, "no memory for a colour profile")
+        default:
+            if status == CODEC_SUSPENDED { _ = try metadata.fits(length) }
+            colours.description.notes.insert(.unusableProfile)
         }
     }
 

@@ -44,7 +44,6 @@ final class PNGDecoder: FormatDecoder {
         self.clock = clock
         animation = PNGAnimation(options, clock)
         filter = PNGChunkFilter(animation, options, clock)
-        codec_png_limit_profile(session, MetadataMeter(options).room)
     }
 
     deinit { codec_png_destroy(session) }
@@ -149,7 +148,7 @@ final class PNGDecoder: FormatDecoder {
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let frames = options.decodesAllFrames ? animation.frameCount : 1
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, frames: frames, options)
-        try readProfile()
+        try filter.followProfile(found.is_gray != 0 ? CODEC_SAMPLES_GRAY : CODEC_SAMPLES_COLOURS)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let target = isInterlaced ? asStored : layout
         let row = CheckedNumber(isDeep ? 8 : 4) * CheckedNumber(width)
@@ -200,18 +199,6 @@ final class PNGDecoder: FormatDecoder {
     /// What libpng writes of an Adam7 picture can be given out.
     private var isAsStored: Bool {
         !premultiplies && options.isFinal(isDeep ? .rgba16 : options.pixelFormat.working, colours.conversion)
-    }
-
-    private func readProfile() throws(Failure) {
-        guard filter.hasProfile else { return }
-        var size = 0
-        var isTooLong: Int32 = 0
-        let profile = codec_png_profile(session, &size, &isTooLong)
-        if isTooLong != 0, let most = options.maximumMetadataBytes {
-            throw options.metadataFailure(CheckedNumber(most) + 1)
-        }
-        let bytes = UnsafeRawBufferPointer(start: profile, count: size)
-        try filter.readProfile(bytes, found.is_gray != 0 ? CODEC_SAMPLES_GRAY : CODEC_SAMPLES_COLOURS)
     }
 
     /// libpng is content with image data that ends early or was never verified; a caller must not be.

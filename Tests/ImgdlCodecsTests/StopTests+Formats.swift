@@ -30,6 +30,24 @@ extension StopTests {
             png(width: 5000, height: 5000, isInterlaced: true), after: 60, partials: true, pieces: 3000, "Adam7, shown")
     }
 
+    /// Four blocks of deflate that have tables and nothing else: each has zlib make these anew.
+    private static let emptyBlocks: [UInt8] = [
+        0x04, 0xC0, 0x81, 0, 0, 0, 0, 0, 0x90, 0xFF, 0x6B, 0x10, 0, 0x07, 0x02, 0, 0, 0, 0, 0x40, 0xFE, 0xAF, 0x41, 0,
+        0x1C, 0x08, 0, 0, 0, 0, 0, 0xF9, 0xBF, 0x06, 0x01, 0x70, 0x20, 0, 0, 0, 0, 0, 0xE4, 0xFF, 0x1A,
+    ]
+
+    /// Of 14 MiB comes nothing, in a second.
+    func testPNGsOfEmptyBlocks() throws {
+        let stream = [0x78, 0x9C] + Array([[UInt8]](repeating: Self.emptyBlocks, count: 326_000).joined())
+        var profile = PNGFile(width: 3, height: 1, colorType: 2)
+        profile.add("iCCP", Array("p".utf8) + [0, 0] + stream)
+        profile.add("IDAT", PNGFile.deflated([UInt8](repeating: 0, count: 10)))
+        try assertStops(profile.ended(), after: 100, "a profile")
+        var rows = PNGFile(width: 3, height: 1, colorType: 2)
+        rows.add("IDAT", stream + [3, 0])
+        try assertStops(rows.ended(), after: 100, "rows")
+    }
+
     /// libpng takes a row in one go.
     func testPNGsOfOneRow() throws {
         try assertStops(png(width: 1 << 20, height: 20, depth: 16), after: 60, "deep")

@@ -17,7 +17,6 @@ struct codec_png {
     size_t width, rows;
     int bgra, premultiply, pass, is_interlaced;
     int is_deep; /* rows have words */
-    int is_profile_too_long;
     int has_header, is_at_end, is_damaged, is_out_of_memory;
     size_t unused;
     char message[MESSAGE_SIZE];
@@ -45,8 +44,6 @@ static void note_warning(png_structp png, png_const_charp message)
         session->is_damaged = 1;
         keep_message(session, message);
     }
-    if (strstr(message, "exceeds application limits"))
-        session->is_profile_too_long = 1;
 }
 
 static void on_header(png_structp png, png_infop info)
@@ -151,27 +148,6 @@ void codec_png_ignore_checksums(codec_png *session)
     if (setjmp(png_jmpbuf(session->png)))
         return;
     png_set_crc_action(session->png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
-}
-
-void codec_png_limit_profile(codec_png *session, size_t bytes)
-{
-    if (setjmp(png_jmpbuf(session->png)))
-        return;
-    png_set_chunk_malloc_max(session->png, bytes > MAXIMUM_CHUNK_MEMORY ? bytes : MAXIMUM_CHUNK_MEMORY);
-}
-
-const uint8_t *codec_png_profile(const codec_png *session, size_t *size, int *is_too_long)
-{
-    png_charp name = NULL;
-    png_bytep profile = NULL;
-    png_uint_32 length = 0;
-    int compression = 0;
-    *size = 0;
-    *is_too_long = session->is_profile_too_long;
-    if (!png_get_iCCP(session->png, session->info, &name, &compression, &profile, &length))
-        return NULL;
-    *size = length;
-    return profile;
 }
 
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used)

@@ -34,6 +34,11 @@ package struct ColourDescription: Sendable {
 package final class ProfileBytes: @unchecked Sendable {
     package let bytes: UnsafeRawBufferPointer
 
+    /// `memory`: by malloc, and this one's from now on.
+    package init(owning memory: UnsafeMutableRawPointer, count: Int) {
+        bytes = UnsafeRawBufferPointer(start: memory, count: count)
+    }
+
     /// Copies; nil when there is no memory.
     package init?(_ source: UnsafeRawBufferPointer) {
         guard let start = source.baseAddress, !source.isEmpty, let memory = malloc(source.count) else { return nil }

@@ -82,6 +82,13 @@ row("transparency-long", "OK", png(ihdr(3, 5, 8, 3), png_chunk(b"PLTE", bytes(6)
 row("text-bomb", "OK", png(IHDR, png_chunk(b"zTXt", b"a\0\0" + zeros(64 << 20)), IDAT), width=3)
 row("international-text-bomb", "OK", png(IHDR, png_chunk(b"iTXt", b"a\0\1\0\0\0" + zeros(64 << 20)), IDAT), width=3)
 row("profile-bomb", "OK", png(IHDR, png_chunk(b"iCCP", b"a\0\0" + zeros(64 << 20)), IDAT), width=3)
+# Blocks of deflate with tables and nothing else, of which zlib makes 80 ns a byte.
+EMPTY_BLOCKS = b"\x78\x9c" + bytes.fromhex(
+    "04c081000000000090ff6b100007020000000040feaf41001c080000000000f9bf060170200000000000e4ff1a") * 200_000
+row("profile-of-empty-blocks", "DECODE_TIMEOUT", png(IHDR, png_chunk(b"iCCP", b"a\0\0" + EMPTY_BLOCKS), IDAT),
+    options={"max_decode_ms": 20}, memory=80, cpu=0.4, within=4)
+row("data-of-empty-blocks", "DECODE_TIMEOUT", png(IHDR, png_chunk(b"IDAT", EMPTY_BLOCKS)),
+    options={"max_decode_ms": 20}, memory=80, cpu=0.4, within=4)
 row("profile-garbage", "OK", png(IHDR, png_chunk(b"iCCP", b"a\0\0" + zlib.compress(b"\xff" * 5000)), IDAT), width=3,
     options={"colour": 1})
 for name, data in COSTLY_PROFILES.items():

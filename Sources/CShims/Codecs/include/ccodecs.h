@@ -253,10 +253,11 @@ int codec_png_header_of(const codec_png *session, codec_png_header *header);
  * session. Deep: a picture of 16 bits goes onto a canvas of words, or to a scaler of words. */
 codec_status codec_png_start(
     codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler, int deep);
-/* A profile that inflates to more is not read. Before the first feed. */
-void codec_png_limit_profile(codec_png *session, size_t bytes);
-/* The profile that came ahead of the pixels; NULL for none that libpng can make sense of. Lives as long as the session. */
-const uint8_t *codec_png_profile(const codec_png *session, size_t *size, int *is_too_long);
+/* The colour profile in a whole chunk iCCP, to be freed by the caller. CODEC_DONE, CODEC_LATE when it was stopped, which is looked
+ * at every 16 KiB, CODEC_ENDED for none, CODEC_SUSPENDED for one that says it has more than `room` bytes (*length), and
+ * CODEC_FAILED for want of memory. */
+codec_status codec_png_unpack_profile(
+    const uint8_t *chunk, size_t size, size_t room, codec_stop *stop, uint8_t **profile, size_t *length);
 /* A row of pixels, of four or eight bytes, made of every so manieth (1, 2, 4, 8) of them. `is_large`: `to` belongs to
  * something that caches do not hold, and is written past them where it can be. */
 void codec_fill_gaps(const uint8_t *from, size_t pixel, size_t step, uint8_t *to, size_t width, int is_large);
