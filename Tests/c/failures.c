@@ -269,6 +269,68 @@ TEST("TLS: an unknown authority, a host that speaks none, and the way back to ht
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
+/* A request's header has come to its end; 0: the connection has. */
+static int reads_header(int connection)
+{
+    char last[4] = {0};
+    while (memcmp(last, "\r\n\r\n", 4) != 0) {
+        memmove(last, last + 1, 3);
+        if (recv(connection, last + 3, 1, 0) != 1)
+            return 0;
+    }
+    return 1;
+}
+
+/* A proxy that asks for Digest in chunks, and then once more without a body. It stays until the other side has gone. */
+static void *ask_for_digest(void *listener)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 407 X\r\nProxy-Authenticate: Digest realm=\"x\", nonce=\"n\", qop=\"auth\"\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+        "HTTP/1.1 407 X\r\nProxy-Authenticate: Digest realm=\"x\", nonce=\"m\", qop=\"auth\", stale=true\r\n"
+        "Content-Length: 0\r\n\r\n",
+        "HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n",
+    };
+    int connection = accept(*(int *)listener, NULL, NULL);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers && reads_header(connection); i++)
+        send(connection, answers[i], strlen(answers[i]), MSG_NOSIGNAL);
+    while (reads_header(connection))
+        ;
+    close(connection);
+    return NULL;
+}
+
+TEST("a proxy that asks for Digest in chunks, and again without: an answer, or the connect timeout")
+{
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    REQUIRE(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 1) == 0);
+    REQUIRE(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
+    char proxy[64];
+    snprintf(proxy, sizeof proxy, "http://me:x@127.0.0.1:%d", ntohs(address.sin_port));
+    pthread_t server;
+    REQUIRE(pthread_create(&server, NULL, ask_for_digest, &listener) == 0);
+
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.proxy = proxy;
+    imgdl_downloader *downloader = NULL;
+    REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    struct recorder recorder;
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request("https://pictures.example/a.png", &recorder);
+    request.connect_timeout_ms = 500;
+    int code = download_and_wait(downloader, &request, &recorder);
+    /* curl issue 23069: up to 8.22.0 it waits for chunks that never come. */
+    if (code != IMGDL_ERROR_PROXY_FAILED)
+        CHECK_CODE(code, IMGDL_ERROR_CONNECT_TIMEOUT);
+    recorder_clear(&recorder);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    pthread_join(server, NULL);
+    close(listener);
+}
+
 TEST("messages keep passwords and the values of query strings to themselves")
 {
     imgdl_downloader *downloader = new_downloader();
