@@ -35,6 +35,8 @@ struct CurlOutcome {
     var isFirst = true
     /// Bytes that its connection has brought since the request was sent on it; nil: not known.
     var readBytes: UInt64?
+    /// Of those, since something came of an answer on it: where no body may be among them.
+    var strayBytes: UInt64 = 0
     var secureEnd = CCURL_SECURE_UNKNOWN
     /// CURLE_HTTP2 is not for a GOAWAY.
     var tellsGoawayApart = CurlVersion.tellsGoawayApart
@@ -62,6 +64,15 @@ enum CurlErrors {
     private static let tooLarge = CURLcode(rawValue: 100)
 
     static func failure(_ outcome: CurlOutcome) -> Failure {
+        let failure = cause(outcome)
+        guard failure.code == .connectionLost, isCutFlood(outcome) else { return failure }
+        return Failure(
+            .flood,
+            "the server sent \(outcome.strayBytes) bytes that gave nothing of an answer, and ended the connection: "
+                + failure.message)
+    }
+
+    private static func cause(_ outcome: CurlOutcome) -> Failure {
         if outcome.proxyStatus >= 300 || (100...199).contains(outcome.proxyStatus) {
             return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus)\(reason(outcome))")
         }
@@ -216,6 +227,14 @@ enum CurlErrors {
         guard message.contains("Too many CONTINUATION frames") else { return nil }
         return .header("more frames of HTTP/2 than nghttp2 takes")
     }
+
+    /// Whether it ended for a flood: nobody asks again then.
+    static func isFlood(_ outcome: CurlOutcome) -> Bool {
+        excess(outcome) == .flood || isCutFlood(outcome) && cause(outcome).code == .connectionLost
+    }
+
+    /// A flood that its own server has ended, with the connection.
+    private static func isCutFlood(_ outcome: CurlOutcome) -> Bool { outcome.strayBytes >= Silence.floodBytes }
 
     private static func isFlood(_ message: String) -> Bool { message.contains("Flooding was detected") }
 

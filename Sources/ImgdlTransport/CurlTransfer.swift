@@ -82,6 +82,8 @@ final class CurlTransfer: LingeringStream {
     private var connectionSentOn: SecureConnections.Connection?
     /// Bytes that its connection had brought by the time at which it was sent.
     private var readBytesBefore: UInt64 = 0
+    /// Bytes that its connection had brought when curl gave it up, and that gave nothing of any answer.
+    private var strayBytesAtLoss: UInt64 = 0
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
     private var earlierError: Int32 = 0
     private var isDiscarding = false
@@ -202,9 +204,11 @@ final class CurlTransfer: LingeringStream {
 
     /// Bytes that gave nothing of an answer: those that its connection has brought since it was sent, or since something came of
     /// any answer on it.
-    func strayBytes(_ now: Instant) -> UInt64 {
+    func strayBytes(_ now: Instant) -> UInt64 { connectionSentOn?.mayKeepAnswer(now) == true ? 0 : strayBytes() }
+
+    private func strayBytes() -> UInt64 {
         guard isSent, let connectionSentOn, let bytes = readBytes(of: connectionSentOn) else { return 0 }
-        return min(bytes, connectionSentOn.strayBytes(now))
+        return min(bytes, connectionSentOn.strayBytes)
     }
 
     private func noteProgress() { connectionSentOn?.noteProgress(transport._withUnsafeGuaranteedRef { $0.now }) }
@@ -213,6 +217,23 @@ final class CurlTransfer: LingeringStream {
     func leavesConnection(isReset: Bool) {
         if isSent, isReset { connectionSentOn?.noteReset() }
         connectionSentOn = nil
+    }
+
+    /// Curl has given it up. Whatever it had kept of an answer has been given out by then.
+    func noteLoss() {
+        strayBytesAtLoss = lostStrayBytes
+        leavesConnection(isReset: true)
+    }
+
+    private var lostStrayBytes: UInt64 {
+        let bytes = strayBytes()
+        guard bytes >= Silence.floodBytes, let connectionSentOn else { return 0 }
+        return transport._withUnsafeGuaranteedRef { $0.mayHoldBodies(on: connectionSentOn) } ? 0 : bytes
+    }
+
+    /// An answer has begun, or what comes of one is thrown away.
+    func mayHaveBody(on connection: SecureConnections.Connection) -> Bool {
+        connectionSentOn === connection && (parser.isComplete || isLingering)
     }
 
     private var secureConnection: SecureConnections.Connection? {
@@ -313,13 +334,13 @@ final class CurlTransfer: LingeringStream {
             handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
             isHTTP2: connection?.isHTTP2 ?? false, isShared: connection?.isShared ?? false,
             isFlooded: connection?.isFlooded ?? false, isFirst: connection?.hasFailed != true,
-            readBytes: isSent ? readBytes(of: connection) : 0,
+            readBytes: isSent ? readBytes(of: connection) : 0, strayBytes: strayBytesAtLoss,
             secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
             usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
             isTunnelled: isTunnelled, proxy: proxy,
             secrets: options.proxies.secrets + QueryRedaction.secrets(request.url.canonical))
         connection?.hasFailed = true
-        if CurlErrors.excess(outcome) == .flood { lane?.multi.secureConnections.noteFlood(of: connectionName) }
+        if CurlErrors.isFlood(outcome) { lane?.multi.secureConnections.noteFlood(of: connectionName) }
         return outcome
     }
 
@@ -384,6 +405,7 @@ final class CurlTransfer: LingeringStream {
     /// Connections are counted anew, and the next one may have a tunnel to be made. So are the bytes of its body that are sent.
     private func forgetConnection() {
         connectionSentOn = nil
+        strayBytesAtLoss = 0
         connectionsAtServer = nil
         isSent = false
         sentBytes = 0
@@ -396,14 +418,14 @@ final class CurlTransfer: LingeringStream {
     /// How curl's code for its end says that it has no answer, for no fault of its own. nil: it does not.
     private func loss(_ code: CURLcode) -> RetryRules.Loss? {
         guard let handle else { return nil }
-        if handle.isTurnedAway || CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
         let outcome = outcome(code)
-        switch CurlErrors.excess(outcome) {
         // It would come again on each connection.
-        case .flood: return nil
+        if CurlErrors.isFlood(outcome) { return nil }
+        if handle.isTurnedAway || CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
+        switch CurlErrors.excess(outcome) {
         // That may have been another's, where there were others.
         case .header: return outcome.isShared ? .lost : nil
-        case nil: break
+        case .flood, nil: break
         }
         // Where a connection was used before, the server may have sent more than it had announced, which has spoilt it for
         // whoever came next; or it had broken down without a word to curl; or what broke the rules was for somebody else.
@@ -511,8 +533,8 @@ final class CurlTransfer: LingeringStream {
         var before = CurlOutcome(
             code: CURLE_RECV_ERROR, message: handle?.messageOfLastConnection ?? "", isHTTP2: isHTTP2,
             isFlooded: connectionBefore?.isFlooded ?? false,
-            readBytes: readBytes(of: connectionBefore))
-        if CurlErrors.excess(before) == .flood {
+            readBytes: readBytes(of: connectionBefore), strayBytes: lostStrayBytes)
+        if CurlErrors.isFlood(before) {
             before.isFlooded = true
             ownFailure = CurlErrors.failure(before)
             abandon()

@@ -154,6 +154,11 @@ package final class CurlTransport: Transport {
         return isHeldBack ? 0 : bytes
     }
 
+    /// Whether curl may have had some of a body on that connection that nobody has seen.
+    func mayHoldBodies(on connection: SecureConnections.Connection) -> Bool {
+        (transfers.all + lingering.all).contains { $0.mayHaveBody(on: connection) }
+    }
+
     private func lookUp(_ host: String, for transfer: CurlTransfer) {
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: true)
         let starter = pthread_self()
@@ -632,7 +637,7 @@ package final class CurlTransport: Transport {
         }
         while let (context, code) = multi.nextDone() {
             guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
-            if code != CURLE_OK { transfer.leavesConnection(isReset: true) }
+            if code != CURLE_OK { transfer.noteLoss() }
             if transfer.beginsAnew {
                 release(transfer)
                 begin(transfer)

@@ -67,9 +67,13 @@ struct SecureConnections {
         /// A stream was reset from here: as much as a window may still come of it, and belongs to nobody who waits.
         func noteReset() { answeredBytes = max(answeredBytes, readBytes ?? 0) + Self.windowBytes }
 
-        /// Bytes that it has brought since: of no answer.
-        func strayBytes(_ now: Instant) -> UInt64 {
-            if let lastProgress, now < lastProgress.advanced(byMilliseconds: Self.keptTime) { return 0 }
+        /// Curl may keep more of the answer of which something has come last.
+        func mayKeepAnswer(_ now: Instant) -> Bool {
+            lastProgress.map { now < $0.advanced(byMilliseconds: Self.keptTime) } ?? false
+        }
+
+        /// Bytes that it has brought since something came of an answer: of none, where curl keeps nothing of one.
+        var strayBytes: UInt64 {
             let bytes = readBytes ?? 0
             return bytes - min(bytes, answeredBytes)
         }

@@ -17,19 +17,19 @@ struct TurnBudget {
     static let shortInterval: Int64 = 1_000_000
     /// For each byte of an answer, what slow machines take to decrypt it. In frames of a byte it costs about half of that on
     /// fast ones: what bounds such a body is its turns (`BodyLine`) and its limit.
-    static let nanosecondsPerByte: Int64 = 100 * slowness
+    static let nanosecondsPerByte: Int64 = 100
     #if DEBUG
         /// What is built for tests takes some times as long.
-        private static let slowness: Int64 = 4
+        static let slownessOfBuild: Int64 = 4
     #else
-        private static let slowness: Int64 = 1
+        static let slownessOfBuild: Int64 = 1
     #endif
     /// What a line of a header pays besides its bytes: HTTP/2 counts the size of a field so, too (RFC 9113 section 6.5.2).
     /// Newer versions of libcurl and nghttp2 take a microsecond for the shortest of them.
     static let bytesPerLine = 32
-    /// Nanoseconds of CPU time, at most, whatever has come: a server that sends bodies between its floods pays for no more.
-    /// A turn empties a receive buffer, which Linux lets grow to 6 MiB: that is 60 ns for each byte.
-    static let longest = 8 * limit
+    /// Nanoseconds of CPU time, at most, whatever has come: a server that sends answers between its floods pays for no more.
+    /// `BodyLine` ends what a turn brings of bodies far below that, on slow machines too.
+    static let longest = 2 * limit
     /// A server that sends less is not what takes the time: loading the authorities, say, takes long on slow machines.
     static let leastBytes: Int64 = 64 << 10
 
@@ -58,6 +58,8 @@ struct TurnBudget {
         case isSpent
     }
 
+    /// By how much what is read costs more than in the library as it is shipped.
+    private let slowness: Int64
     private var first: Sample?
     /// What the turn that was seen first then may have.
     private var allowance = limit - 2 * longInterval
@@ -69,6 +71,8 @@ struct TurnBudget {
     /// Of that, what bytes that come now may still pay for: they are read before they are an answer's. At most one long
     /// interval's.
     private var payable: Int64 = 0
+
+    init(slowness: Int64 = slownessOfBuild) { self.slowness = slowness }
 
     /// Half of the limit is gone: it is looked at more often, and who wants little goes first.
     var isCrowded: Bool { spent >= Self.limit / 2 }
@@ -90,7 +94,7 @@ struct TurnBudget {
     private mutating func charge(_ sample: Sample, within elapsed: Int64) {
         guard sample.turn != nil, !sample.isInHost else { return }
         if let last {
-            let balance = max(-min(payable, spent), min(Self.own(last, sample) - Self.paid(last, sample), elapsed))
+            let balance = max(-min(payable, spent), min(Self.own(last, sample) - paid(last, sample), elapsed))
             spent = min(Self.limit, spent + balance)
             payable = max(0, min(Self.longInterval, payable + balance))
         }
@@ -101,8 +105,8 @@ struct TurnBudget {
         (now.time - first.time) - (now.otherTime - first.otherTime)
     }
 
-    private static func paid(_ first: Sample, _ now: Sample) -> Int64 {
-        nanosecondsPerByte * (now.answerBytes - first.answerBytes)
+    private func paid(_ first: Sample, _ now: Sample) -> Int64 {
+        slowness * Self.nanosecondsPerByte * (now.answerBytes - first.answerBytes)
     }
 
     private mutating func verdict(_ sample: Sample) -> Verdict {
@@ -117,7 +121,7 @@ struct TurnBudget {
             allowance = max(Self.least, Self.limit - spent) - 2 * interval
             return .begins
         }
-        let allowed = min(allowance + Self.paid(first, sample), Self.longest - 2 * interval)
+        let allowed = min(allowance + paid(first, sample), slowness * Self.longest - 2 * interval)
         return Self.own(first, sample) > allowed ? .isSpent : .goesOn
     }
 

@@ -126,6 +126,23 @@ final class FrameTests: FrameTestCase {
         }
     }
 
+    /// What is no answer in all that came before the connection ended is a flood, and is not asked for again. Where an answer has
+    /// begun, some of it may be a body.
+    func testServersThatFloodAndLeave() throws {
+        let flood = repeated(frame(8, 0, 0, [0, 0, 0, 1]), 24_000)
+        // Newer versions of nghttp2 end it before.
+        let codes: [ErrorCode?] =
+            VersionDifference.named("broken-frames").applies ? [.flood, .protocolError] : [.flood]
+        for end in [End.goodbye, .goodbyeAndSilence] {
+            let (failure, connections) = try ask(flood, end)
+            XCTAssertTrue(codes.contains(failure?.code), "\(end): \(failure?.message ?? "")")
+            XCTAssertEqual(connections, 1, "\(end)")
+        }
+        let few = repeated(frame(8, 0, 0, [0, 0, 0, 1]), 2_400)
+        XCTAssertEqual(try ask(few, .goodbye).failure?.code, .connectionLost)
+        XCTAssertEqual(try ask(half + flood, .goodbye).failure?.code, .truncated)
+    }
+
     /// One that refuses all streams, and frames are what it says over HTTP/1.1, too.
     func testAServerThatSpeaksNothingElse() throws {
         let (failure, connections) = try ask(frame(3, 0, 1, [0, 0, 0, 7]), .silence, protocols: ["h2", "http/1.1"])

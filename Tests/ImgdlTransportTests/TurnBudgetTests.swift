@@ -11,7 +11,7 @@ final class TurnBudgetTests: XCTestCase {
     ) -> Sample {
         Sample(
             turn: turn, time: ms * 1_000_000, otherTime: other * 1_000_000, isInHost: isInHost,
-            answerBytes: Self.answering(bytes))
+            answerBytes: bytes)
     }
 
     func testATurnThatTakesTooLong() {
@@ -43,37 +43,35 @@ final class TurnBudgetTests: XCTestCase {
             ),
             (
                 "bodies",
-                [sample(1, ms: 0), sample(1, ms: 133, bytes: 1_000_000), sample(1, ms: 135, bytes: 1_000_000)],
+                [sample(1, ms: 0), sample(1, ms: 74, bytes: 400_000), sample(1, ms: 75, bytes: 400_000)],
                 [.begins, .goesOn, .isSpent]
             ),
             (
                 "bodies without end",
                 [
-                    sample(1, ms: 0), sample(1, ms: 384, bytes: 1_000_000_000),
-                    sample(1, ms: 385, bytes: 1_000_000_000),
+                    sample(1, ms: 0), sample(1, ms: 84, bytes: 1_000_000_000),
+                    sample(1, ms: 85, bytes: 1_000_000_000),
                 ],
                 [.begins, .goesOn, .isSpent]
             ),
             (
-                "a whole receive buffer, at 60 ns for each byte",
-                [sample(1, ms: 0), sample(1, ms: 378, bytes: 6 << 20)], [.begins, .goesOn]
+                "the pieces that come before the time of a turn is looked at, at 100 ns for each byte",
+                [sample(1, ms: 0), sample(1, ms: 27, bytes: Int64(2 * BodyLine.piecesUntimed) * (16 << 10))],
+                [.begins, .goesOn]
             ),
         ]
         for (name, samples, expected) in table {
-            var budget = TurnBudget()
+            var budget = TurnBudget(slowness: 1)
             XCTAssertEqual(samples.map { budget.judge($0) }, expected, name)
         }
     }
-
-    /// So many bytes of the library as it is shipped, where each pays for 100 ns.
-    private static func answering(_ bytes: Int64) -> Int64 { bytes * 100 / TurnBudget.nanosecondsPerByte }
 
     /// At these milliseconds, which are of the thread's CPU time, too.
     private func watched(_ turn: UInt64?, at ms: Double, bytes: Int64 = 0) -> Sample {
         let time = Int64(ms * 1_000_000)
         return Sample(
             instant: Instant(nanoseconds: 9_000_000_000 + time), turn: turn, time: turn == nil ? 0 : time,
-            answerBytes: Self.answering(bytes))
+            answerBytes: bytes)
     }
 
     /// How many milliseconds each turn has until it is spent: they follow one another, and never end by themselves.
@@ -91,7 +89,7 @@ final class TurnBudgetTests: XCTestCase {
     }
 
     func testACrowdHasLittleMoreThanOne() {
-        var budget = TurnBudget()
+        var budget = TurnBudget(slowness: 1)
         let spans = spans(of: 60, in: &budget)
         XCTAssertLessThanOrEqual(spans[0], 50)
         XCTAssertGreaterThan(spans[0], 30)
@@ -100,7 +98,7 @@ final class TurnBudgetTests: XCTestCase {
     }
 
     func testBodiesLeaveTheAllowanceAsItIs() {
-        var budget = TurnBudget()
+        var budget = TurnBudget(slowness: 1)
         for ms in 1...400 { _ = budget.judge(watched(UInt64(ms / 20), at: Double(8 * ms), bytes: Int64(ms) * 80_000)) }
         XCTAssertEqual(budget.spent, 0)
         XCTAssertFalse(budget.isCrowded)
@@ -108,7 +106,7 @@ final class TurnBudgetTests: XCTestCase {
 
     /// They are read first, and then the request hears of them.
     func testBytesPayForTheTimeBeforeThem() {
-        var budget = TurnBudget()
+        var budget = TurnBudget(slowness: 1)
         for ms in 0...400 {
             _ = budget.judge(watched(UInt64(ms / 20), at: Double(ms), bytes: Int64((ms + 1) / 4) * 40_000))
             XCTAssertLessThanOrEqual(budget.spent, 4_000_000)
@@ -118,7 +116,7 @@ final class TurnBudgetTests: XCTestCase {
 
     /// Otherwise the bodies that a server sends between its floods would pay for them.
     func testBytesPayForNoMoreThanALittleBeforeThem() {
-        var budget = TurnBudget()
+        var budget = TurnBudget(slowness: 1)
         for ms in 0...40 { _ = budget.judge(watched(UInt64(ms), at: Double(ms))) }
         let before = budget.spent
         XCTAssertGreaterThan(before, 30_000_000)
@@ -128,7 +126,7 @@ final class TurnBudgetTests: XCTestCase {
 
     /// Each of them far below what one turn may have.
     func testShortBurstsAddUp() {
-        var budget = TurnBudget()
+        var budget = TurnBudget(slowness: 1)
         var turn: UInt64 = 0
         for ms in stride(from: 0.0, to: 60, by: 8) {
             turn += 1
@@ -139,7 +137,7 @@ final class TurnBudgetTests: XCTestCase {
     }
 
     func testASecondGivesItBack() {
-        var budget = TurnBudget()
+        var budget = TurnBudget(slowness: 1)
         _ = spans(of: 3, in: &budget)
         let before = budget.spent
         XCTAssertGreaterThan(before, 40_000_000)
@@ -154,7 +152,7 @@ final class TurnBudgetTests: XCTestCase {
 
     /// What the thread does otherwise is not its connections'.
     func testTimeBetweenTurnsIsNotTheirs() {
-        var budget = TurnBudget()
+        var budget = TurnBudget(slowness: 1)
         _ = budget.judge(watched(1, at: 0))
         _ = budget.judge(watched(nil, at: 900))
         XCTAssertEqual(budget.judge(watched(2, at: 901)), .begins)

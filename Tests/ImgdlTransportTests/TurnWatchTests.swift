@@ -135,7 +135,7 @@ final class TurnWatchTests: XCTestCase {
             while Self.cpuMilliseconds() < end {}
         }
         // More than the turns take, and less than with what is between them.
-        let bytes = Int(800_000 / TurnBudget.nanosecondsPerByte)
+        let bytes = Int(800_000 / (TurnBudget.nanosecondsPerByte * TurnBudget.slownessOfBuild))
         let wasCrowded = Boxed(false)
         let outcome = try read(
             after: { watch in
