@@ -247,18 +247,18 @@ struct PNGChunkFilter {
     /// Here and not by libpng, which inflates it in one go, for however long that takes.
     private mutating func unpackProfile() throws(Failure) {
         let chunk = held.bytes
+        let room = min(metadata.room, Int(clamping: options.maximumMemoryBytes ?? .max))
         var memory: UnsafeMutablePointer<UInt8>?
         var length = 0
         let status = codec_png_unpack_profile(
-            chunk.baseAddress?.assumingMemoryBound(to: UInt8.self), chunk.count, metadata.room, clock.session, &memory,
-            &length)
+            chunk.baseAddress?.assumingMemoryBound(to: UInt8.self), chunk.count, room, clock.session, &memory, &length)
         if let memory { profile = ProfileBytes(owning: memory, count: length) }
         switch status {
         case CODEC_DONE: metadata.hold(length)
         case CODEC_LATE: throw clock.failure
         case CODEC_FAILED: throw Failure(.outOfMemory, "no memory for a colour profile")
         default:
-            if status == CODEC_SUSPENDED { _ = try metadata.fits(length) }
+            if status == CODEC_SUSPENDED, try metadata.fits(length) { try options.checkMemory(ofProfile: length) }
             colours.description.notes.insert(.unusableProfile)
         }
     }

@@ -65,6 +65,13 @@ extension DecodeOptions {
             "decoding \(width) × \(height) pixels takes \(about) bytes of memory, more than the limit of \(most)")
     }
 
+    /// Judges a profile before it is unpacked.
+    func checkMemory(ofProfile bytes: Int) throws(Failure) {
+        guard let most = maximumMemoryBytes, bytes > most else { return }
+        throw Failure(
+            .memoryLimit, "the colour profile takes \(bytes) bytes of memory, more than the limit of \(most)")
+    }
+
     /// How many such canvases there may be at a time besides bytes of the codec's own. The picture takes one; for a partial
     /// image that does not share it there has to be room for another.
     func canvasRoom(_ canvas: CanvasLayout, codec: CheckedNumber?) -> Int {

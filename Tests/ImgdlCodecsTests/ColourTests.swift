@@ -130,6 +130,33 @@ final class ColourTests: XCTestCase {
         }
     }
 
+    /// Of what a PNG packs all comes out, however little of it is left to be read by then; and of what is cut, nothing.
+    func testPackedProfilesOfPNGs() throws {
+        let file = Picture("a.png", PICTURE_PNG_RGB).encoded()
+        for zeros in [0, 1, 65_000, 1 << 18, 3 << 20] {
+            var bytes = Self.rgb.bytes + [UInt8](repeating: 0, count: zeros)
+            bytes.replaceSubrange(..<4, with: PNGFile.number(bytes.count))
+            let packed = PNGFile.deflated(bytes)
+            for size in [7, .max / 2] {
+                let image = try image(
+                    file.withChunk("iCCP", Array("p".utf8) + [0, 0] + packed), decodeOptions(), pieces: size)
+                XCTAssert(profile(image) == bytes, "\(zeros) zeros")
+                XCTAssertEqual(image.colour.notes, .profile)
+            }
+            var damaged = file.withChunk("iCCP", Array("p".utf8) + [0, 0] + packed)
+            damaged[60] ^= 1
+            for broken in [
+                damaged, file.withChunk("iCCP", Array("p".utf8) + [0, 0] + packed.dropLast(12)),
+                file.withChunk("iCCP", Array("p".utf8) + [0, 1] + packed), file.withChunk("iCCP", [0, 0] + packed),
+                file.withChunk("iCCP", [UInt8](repeating: 0x61, count: 80) + [0, 0] + packed),
+            ] {
+                let image = try image(broken, converting())
+                XCTAssertEqual(image.colour.notes, .unusableProfile)
+                XCTAssertNil(image.colour.profile)
+            }
+        }
+    }
+
     /// A broken profile, or one of another kind, is a note, and never an error.
     func testUnusableProfilesLeavePixelsAsStored() throws {
         var broken = Self.rgb.bytes

@@ -176,6 +176,17 @@ final class LimitTests: XCTestCase {
         }
     }
 
+    /// Four gigabytes are said in a few bytes: nothing is allocated for them.
+    func testMemoryOfProfiles() throws {
+        var options = DecodeOptions()
+        options.maximumMetadataBytes = .max
+        let said = [UInt8](repeating: 0xFF, count: 4) + [UInt8](repeating: 0, count: 200)
+        let png = Picture("a", PICTURE_PNG_RGB).encoded()
+        check(png.withICCP(said), options, .memoryLimit, "\(DecodeOptions.defaultMaximumMemoryBytes)")
+        options.maximumMemoryBytes = nil
+        XCTAssertNil(decode(png.withICCP(said), options).failure)
+    }
+
     /// Without a limit of the caller's, what is too long is passed over.
     func testLongMetadataIsPassedOver() throws {
         let long = [UInt8](repeating: 7, count: DecodeOptions.defaultMaximumMetadataBytes + 1)

@@ -7,6 +7,7 @@
 /* Bytes of a chunk around its data, the name of a profile, the least that is one, and what zlib is shown at once: however little
  * comes of that, it is a millisecond or two. */
 enum { CHUNK_HEAD = 8, CHECKSUM = 4, LONGEST_NAME = 79, PROFILE_HEADER = 128, SHORTEST_PROFILE = 132, STEP = 16 * 1024 };
+enum { FIRST_PART = 64 * 1024 };
 
 static size_t number(const uint8_t *bytes)
 {
@@ -16,13 +17,13 @@ static size_t number(const uint8_t *bytes)
 static int is_whole(const uint8_t *chunk, size_t size, codec_stop *stop)
 {
     uLong sum = crc32(0, NULL, 0);
-    const uint8_t *end = chunk + size - CHECKSUM;
-    for (const uint8_t *at = chunk + 4; at < end; at += STEP) {
+    size_t end = size - CHECKSUM;
+    for (size_t at = 4; at < end; at += STEP) {
         if (codec_stop_is_due(stop, SIZE_MAX))
             return 0;
-        sum = crc32(sum, at, (uInt)(end - at < STEP ? end - at : STEP));
+        sum = crc32(sum, chunk + at, (uInt)(end - at < STEP ? end - at : STEP));
     }
-    return sum == number(end);
+    return sum == number(chunk + end);
 }
 
 /* Until so many bytes have come out. CODEC_ENDED: fewer do. */
@@ -37,8 +38,6 @@ static codec_status inflate_to(z_stream *stream, size_t *left, uint8_t *to, size
             stream->avail_in = (uInt)(*left < STEP ? *left : STEP);
             *left -= stream->avail_in;
         }
-        if (stream->avail_in == 0)
-            return CODEC_ENDED;
         uInt rest = stream->avail_out;
         stream->avail_out = rest < STEP * 16 ? rest : STEP * 16;
         uInt room = stream->avail_out;
@@ -46,7 +45,9 @@ static codec_status inflate_to(z_stream *stream, size_t *left, uint8_t *to, size
         stream->avail_out += rest - room;
         if (code == Z_MEM_ERROR)
             return CODEC_FAILED;
-        if (code != Z_OK && code != Z_BUF_ERROR && stream->avail_out > 0)
+        /* It may have more to give than it was shown room for, with nothing left to be read. */
+        int has_all = code == Z_BUF_ERROR && stream->avail_in == 0 && *left == 0;
+        if (stream->avail_out > 0 && (has_all || (code != Z_OK && code != Z_BUF_ERROR)))
             return CODEC_ENDED;
     }
     return CODEC_DONE;
@@ -64,11 +65,20 @@ static codec_status unpack(
         return CODEC_ENDED;
     if (*length > room)
         return CODEC_SUSPENDED;
-    uint8_t *bytes = malloc(*length);
-    if (!bytes)
-        return CODEC_FAILED;
-    memcpy(bytes, header, sizeof header);
-    status = inflate_to(stream, &left, bytes + sizeof header, *length - sizeof header, stop);
+    uint8_t *bytes = NULL;
+    /* What it says may never come: memory grows with what does. */
+    for (size_t have = 0, count = FIRST_PART; status == CODEC_DONE && have < *length; have = count, count *= 2) {
+        count = count < *length ? count : *length;
+        uint8_t *more = realloc(bytes, count);
+        if (!more) {
+            status = CODEC_FAILED;
+            break;
+        }
+        bytes = more;
+        if (have == 0)
+            memcpy(bytes, header, have = sizeof header);
+        status = inflate_to(stream, &left, bytes + have, count - have, stop);
+    }
     if (status == CODEC_DONE)
         *profile = bytes;
     else
