@@ -1,13 +1,16 @@
 import CCurl
 import ImgdlCore
 
-/// Connections that share whom they trust and as whom they appear. A request over https with another `RequestTrust` never
-/// gets into them, one over http with another partition neither (what TLS trusts is nothing to it): curl 7.88 compares
-/// neither the key of a client certificate nor its password when it looks for a connection to use again (features B17).
+/// Connections that share whom they trust and as whom they appear. A request over https with another
+/// `SecurityContext.Trust` never gets into them, one over http with another partition neither (what TLS trusts is nothing to
+/// it): curl 7.88 compares neither the key of a client certificate nor its password when it looks for a connection to use
+/// again (features B17).
 final class Lane {
     private static let maximumSpareHandles = 32
 
-    let trust: RequestTrust
+    let trust: SecurityContext.Trust
+    /// What was in the files that its connections were made with: it counts as long as they may stay open.
+    private let files: [FileContents]
     /// Its connections serve one request each (`CurlTransfer.Connection.unshared`). They are kept apart from those that
     /// streams share: of a server that has spoken HTTP/2 curl takes any connection for one of these, and would send requests
     /// of HTTP/1.1 on one before those ahead of them are answered.
@@ -26,7 +29,8 @@ final class Lane {
         _ trust: RequestTrust, _ multi: CurlMulti, isUnshared: Bool = false,
         reusesHandles: Bool = CurlVersion.canReuseHandles
     ) throws(Failure) {
-        self.trust = trust
+        self.trust = SecurityContext.Trust(trust)
+        files = [trust.tls.authorities, trust.tls.certificate, trust.tls.key].compactMap { $0 }
         self.isUnshared = isUnshared
         self.multi = multi
         self.reusesHandles = reusesHandles

@@ -1,7 +1,7 @@
 import ImgdlCore
 
 /// The lanes of a transport: one for requests that ask for nothing special, which is all there is most of the time, and
-/// one for each other `RequestTrust` in use. Of those that nobody uses a few stay for later. Those that are retired
+/// one for each other trust in use. Of those that nobody uses a few stay for later. Those that are retired
 /// take no transfer any more, and are closed when their last one has ended.
 final class Lanes {
     static let maximumUnused = 4
@@ -33,14 +33,14 @@ final class Lanes {
         if areOutdated { try retire() }
         let isCommon = request.url.isSecure ? request.manner.trusts(common.trust) : request.partition.isEmpty
         if isCommon, !isUnshared { return common }
-        let trust = request.manner.identity.trust
-        if let index = special.firstIndex(where: { $0.isUnshared == isUnshared && $0.trust == trust }) {
+        let manner = request.manner
+        if let index = special.firstIndex(where: { $0.isUnshared == isUnshared && manner.trusts($0.trust) }) {
             let lane = special.remove(at: index)
             special.append(lane)
             return lane
         }
         closeUnused(keeping: Self.maximumUnused - 1)
-        let lane = try newLane(trust, isUnshared: isUnshared)
+        let lane = try newLane(manner.identity.trust, isUnshared: isUnshared)
         note(lane)
         special.append(lane)
         return lane

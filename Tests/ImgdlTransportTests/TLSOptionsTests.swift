@@ -201,6 +201,28 @@ final class TLSOptionsTests: TransportTestCase {
         }
     }
 
+    /// Whom a request trusts decides alone: nothing else of its security context, and no spelling.
+    func testOneTrustHasOneConnection() throws {
+        try serve(TLS(client: .optional))
+        let client = try XCTUnwrap(secure.authority?.client)
+        var tls = TLSOptions()
+        tls.clientCertificate = client.certificate
+        tls.clientKey = client.key
+        func take(_ id: TransferID) { XCTAssertEqual(record(of: id).text, "a") }
+        let url = secure.url("/a")
+        for _ in 0..<2 {
+            // Files are read anew for each.
+            take(try start(url, tls: tls))
+            take(try start(url, fields: [HeaderField("X-Key", "1"), HeaderField("accept", "a")], tls: tls))
+            take(try start(url, fields: [HeaderField("Accept", "a"), HeaderField("x-key", "1")], tls: tls))
+            take(try start(url, credential: Credential(user: "u", password: "p"), tls: tls))
+            take(try start(url, fields: [HeaderField("Cookie", "a=1")], tls: tls))
+            take(try start(url, usesCookies: true, tls: tls))
+            take(try start(url, tls: tls, partition: "another"))
+        }
+        XCTAssertEqual(secure.log.connections.map(\.requests).sorted(), [2, 12])
+    }
+
     /// Also where each transfer has an easy handle of its own, and where it uses cookies: sessions are the lane's.
     func testSessionsAreResumed() throws {
         for isAtMost12 in [false, true] {

@@ -41,6 +41,16 @@ extension Engine {
         }
     }
 
+    /// A hop goes to its server, with what the jar has by now.
+    func noteCookies(_ id: TransferID, _ transfer: ActiveTransfer, _ request: TransportRequest) {
+        guard request.usesCookies, let transport else { return }
+        let cookies = transport.cookies(for: request)
+        transfer.cookiesSent.append(CookiesSent(request, cookies))
+        if transfer.redirect == nil {
+            downloads.asked(id, withOtherCookies: cookies != transfer.request.identity.cookies)
+        }
+    }
+
     /// The context of the hop that is sent now; nil: its answer is not stored.
     func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
         if isAskedAsItCame(transfer), let known = knownQuestion(transfer.request) {
@@ -69,9 +79,9 @@ extension Engine {
 
     private func storedContext(of request: TransportRequest, cookies: [UInt8]?) -> StoredContext? {
         guard let store, let transport else { return nil }
-        let context = SecurityContext(request, cookies: cookies, downloader: transport.trust)
+        let context = request.manner.context(cookies: cookies)
         let keyNumber = store.keyNumber
-        var stored = StoredContext(context) { store.digest($0) }
+        var stored = StoredContext(context, downloader: transport.trust) { store.digest($0) }
         stored?.keyNumber = keyNumber
         return stored
     }

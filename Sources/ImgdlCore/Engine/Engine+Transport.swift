@@ -49,7 +49,7 @@ extension Engine: TransportEvents {
         guard let transport else { return }
         let request = transportRequest(id, transfer)
         noteAsked(id, transfer)
-        if request.usesCookies { transfer.cookiesSent.append(CookiesSent(request, transport.cookies(for: request))) }
+        noteCookies(id, transfer, request)
         transport.start(id, request)
     }
 
@@ -139,12 +139,10 @@ extension Engine: TransportEvents {
     /// It is sent as of now: that is the time from which its answer ages, and with the cookies that the jar has by now.
     func transferBeginsAnew(_ id: TransferID) {
         downloads.beginsAnew(id, clock.now())
-        guard let transport, let transfer = transfer(id) else { return }
+        guard let transfer = transfer(id) else { return }
         transfer.exchange?.begin(clock.wallMicroseconds(), contextSent(id, transfer), store)
         noteAsked(id, transfer)
-        if let before = transfer.cookiesSent.popLast() {
-            transfer.cookiesSent.append(CookiesSent(before.request, transport.cookies(for: before.request)))
-        }
+        if let before = transfer.cookiesSent.popLast() { noteCookies(id, transfer, before.request) }
     }
 
     func transferConnected(_ id: TransferID) {

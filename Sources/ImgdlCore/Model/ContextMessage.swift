@@ -1,5 +1,5 @@
 /// Parts one behind the other, so that no two lists of parts have the same bytes.
-package struct ContextMessage: Equatable, Sendable {
+package struct ContextMessage: Hashable, Sendable {
     package private(set) var bytes: [UInt8] = []
 
     package init() {}
@@ -15,4 +15,7 @@ package struct ContextMessage: Equatable, Sendable {
     package mutating func add(_ text: String?) { if let text { add(text.utf8) } else { bytes.append(0) } }
 
     package mutating func add(_ fact: Bool) { bytes.append(fact ? 3 : 2) }
+
+    /// Behind those that there are.
+    mutating func add(parts other: ContextMessage) { bytes += other.bytes }
 }

@@ -143,9 +143,14 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     }
 
     package static func == (left: ParsedURL, right: ParsedURL) -> Bool {
-        if left.storage === right.storage { return true }
-        return left.hash == right.hash && left.hasSameText(as: right) && left.origin == right.origin
-            && left.secrets?.parts == right.secrets?.parts
+        left.storage === right.storage
+            || left.asksForTheSame(as: right) && left.secrets?.parts == right.secrets?.parts
+    }
+
+    /// Whatever user and password stand in it: they are a request's, like those that it has otherwise.
+    func asksForTheSame(as other: ParsedURL) -> Bool {
+        if storage === other.storage { return true }
+        return hash == other.hash && hasSameText(as: other) && origin == other.origin
     }
 
     private func hasSameText(as other: ParsedURL) -> Bool {

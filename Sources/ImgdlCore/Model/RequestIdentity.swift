@@ -22,7 +22,7 @@ package struct RequestIdentity: Hashable, Sendable {
     }
 }
 
-/// What decides alone which connections and TLS sessions a request may use.
+/// What decides alone which connections and TLS sessions a request may use, as it is asked for (`SecurityContext.Trust`).
 package struct RequestTrust: Hashable, Sendable {
     package var tls: TLSOptions
     /// Of a program with several accounts, the one that asks: the caller's own word.

@@ -21,16 +21,6 @@ package struct TLSOptions: Hashable, Sendable {
 
     package init() {}
 
-    /// Contents of the files, as far as they have been read; without them nothing can be sent that needs them.
-    package mutating func takeContents() -> [FileContents?] {
-        defer {
-            authorities = nil
-            certificate = nil
-            key = nil
-        }
-        return [authorities, certificate, key]
-    }
-
     /// As whom it appears is for one origin alone.
     package mutating func forgetClient() {
         clientCertificate = nil

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// What of a request is about the bytes. Requests that are equal in it share one transfer (features B4, K12, I21).
+/// What of a request is about the bytes. Requests that are equal in it share one transfer (features B4, K12, I21): those
+/// that mean the same (`RequestMeaning`), and want the same to become of the answer.
 package struct TransferRequest: Hashable, Sendable {
     package let url: ParsedURL
     let profile: Profile
@@ -43,9 +44,9 @@ package struct TransferRequest: Hashable, Sendable {
 
         fileprivate func isEqual(to other: Profile) -> Bool {
             if self === other { return true }
-            return manner == other.manner
-                && followsRedirects == other.followsRedirects && allowsDowngrade == other.allowsDowngrade
+            return followsRedirects == other.followsRedirects && allowsDowngrade == other.allowsDowngrade
                 && cacheMode == other.cacheMode && staleLimit == other.staleLimit && hooks === other.hooks
+                && manner.asksAlike(other.manner)
         }
     }
 
@@ -81,6 +82,7 @@ package struct TransferRequest: Hashable, Sendable {
     /// Follow from https to http.
     package var allowsDowngrade: Bool { profile.allowsDowngrade }
     package var identity: RequestIdentity { profile.manner.identity }
+    package var meaning: RequestMeaning { profile.manner.meaning }
     package var cacheMode: CacheMode { profile.cacheMode }
     package var staleLimit: StaleLimit { profile.staleLimit }
     /// Compared by identity.
@@ -92,6 +94,6 @@ package struct TransferRequest: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
     package static func == (left: TransferRequest, right: TransferRequest) -> Bool {
-        left.url == right.url && left.profile.isEqual(to: right.profile)
+        left.url.asksForTheSame(as: right.url) && left.profile.isEqual(to: right.profile)
     }
 }

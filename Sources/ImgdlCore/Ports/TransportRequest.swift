@@ -72,6 +72,14 @@ package final class RequestManner: Equatable, Sendable {
     }
 
     private let values: Values
+    /// Made when it is first asked for: most requests are compared with none but such of the same manner.
+    private let knownMeaning = OnceReference<KnownMeaning>()
+
+    private final class KnownMeaning: Sendable {
+        let meaning: RequestMeaning
+
+        init(_ meaning: RequestMeaning) { self.meaning = meaning }
+    }
 
     package convenience init(method: String, fields: [HeaderField], body: [UInt8]?, identity: RequestIdentity) {
         self.init(Values(method: method, fields: fields, body: body, identity: identity))
@@ -88,8 +96,32 @@ package final class RequestManner: Equatable, Sendable {
     package var partition: String { values.identity.trust.partition }
     /// Refusal of any request that is made so: `tlsFailed`, for files that cannot be used.
     package var refusal: Failure? { values.identity.trust.tls.unusable.map { Failure(.tlsFailed, $0) } }
-    /// Compared where it is: a copy counts each of its texts.
-    package func trusts(_ trust: RequestTrust) -> Bool { values.identity.trust == trust }
+    /// With the cookies that the jar had when it was asked for.
+    package var meaning: RequestMeaning { known.meaning }
+    package var context: SecurityContext { known.meaning.context }
+    /// Compared where it is: a copy counts each of its parts.
+    package func trusts(_ trust: SecurityContext.Trust) -> Bool {
+        knownMeaning.look { $0.meaning.context.trust == trust } ?? (known.meaning.context.trust == trust)
+    }
+
+    /// Its security context where the jar makes this line of the Cookie field; nil: none.
+    package func context(cookies: [UInt8]?) -> SecurityContext {
+        cookies == identity.cookies ? context : SecurityContext(self, cookies: cookies)
+    }
+
+    private var known: KnownMeaning {
+        knownMeaning.object(orSet: { KnownMeaning(RequestMeaning(self, cookies: identity.cookies)) })
+    }
+
+    /// Whether it means the same, and will when it is sent once more or elsewhere. `false` also where the jar has a say in one
+    /// alone, though they ask with the same cookies now: the jar learns from the answers to that one, and is asked anew
+    /// before each attempt and each redirect.
+    package func asksAlike(_ other: RequestManner) -> Bool {
+        self == other || meaning == other.meaning && cookiesBesidesJar == other.cookiesBesidesJar
+    }
+
+    /// The caller's own, to which the jar adds its; nil: it has no say.
+    var cookiesBesidesJar: [String]? { identity.usesCookies ? ContextFields.cookies(fields) : nil }
 
     package func with(_ change: (inout Values) -> Void) -> RequestManner {
         var changed = values

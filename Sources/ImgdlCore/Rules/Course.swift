@@ -108,6 +108,8 @@ struct TransferDetours {
     var isChosenConditional: Bool?
     var hopMethod: String?
     var hopSendsBody: Bool?
+    /// The jar has changed since it was asked for: what comes of it says nothing of who asked so.
+    var hasOtherCookies = false
     /// URLs asked after the first.
     var laterHops: [ParsedURL] = []
     /// The last of all hops whose answer set a cookie for the next ones.

@@ -169,6 +169,8 @@ package struct Downloads: ~Copyable {
         _ request: consuming TransferRequest, _ options: consuming Boxed<SubscriberOptions>,
         executor: Backlogs.Executor = 0, _ now: Instant
     ) -> Admission {
+        // Nor does it join one whose files could be used.
+        if let failure = request.manner.refusal { return refuse(request, options, failure, now) }
         if let id = joinable(request, options, now) {
             let continuesInBackground = options.wrappedValue.continuesInBackground
             let subscriber = join(id, options, executor)
@@ -190,7 +192,7 @@ package struct Downloads: ~Copyable {
             }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)
         }
-        if let failure = request.manner.refusal ?? blacklisted(request, options.wrappedValue, now) {
+        if let failure = blacklisted(request, options.wrappedValue, now) {
             return refuse(request, options, failure, now)
         }
         let id = insert(request)

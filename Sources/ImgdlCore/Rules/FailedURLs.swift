@@ -5,27 +5,18 @@ package struct FailedURLs {
     /// Requests of more bytes, with what is said about them, are not remembered.
     static let maximumRequestBytes = 16 << 10
 
-    /// Everything of a request that its failure may be about. Contents of its files would stay in memory with it, private
-    /// keys among them: their digests tell them apart.
+    /// Everything of a request that its failure may be about. Of its files it has digests: contents would stay in memory
+    /// with it, private keys among them.
     private struct Key: Hashable {
         let url: String
-        let method: String
         /// Who asks otherwise may get other bytes.
-        let fields: [HeaderField]
-        let body: [UInt8]?
-        let identity: RequestIdentity
-        let files: [[UInt8]?]
+        let meaning: RequestMeaning
         let followsRedirects: Bool
         let allowsDowngrade: Bool
 
         init(_ request: TransferRequest) {
             url = request.url.canonical
-            method = request.method
-            fields = request.fields
-            body = request.body
-            var identity = request.identity
-            files = identity.trust.tls.takeContents().map { $0?.digest }
-            self.identity = identity
+            meaning = request.meaning
             followsRedirects = request.followsRedirects
             allowsDowngrade = request.allowsDowngrade
         }
@@ -37,7 +28,13 @@ package struct FailedURLs {
         let instant: Instant
         /// Which were asked, and since when (`OutdatedURLs`).
         let hops: [ParsedURL]
+        /// Where the jar has a say it is asked anew for each of them: nobody else asks them as this request did.
+        let cookiesBesidesJar: [String]?
         let moment: UInt64
+
+        func isAbout(_ request: TransferRequest) -> Bool {
+            hops.isEmpty || cookiesBesidesJar == request.manner.cookiesBesidesJar
+        }
     }
 
     private var numbers: [Key: UInt64] = [:]
@@ -63,17 +60,8 @@ package struct FailedURLs {
     }
 
     private static func bytes(_ request: TransferRequest, _ failure: Failure, _ hops: [ParsedURL]) -> Int {
-        let identity = request.identity
-        let tls = identity.trust.tls
-        let texts: [String?] = [
-            request.method, identity.credential?.user, identity.credential?.password, identity.trust.partition,
-            tls.certificateAuthorities, tls.clientCertificate, tls.clientKey, tls.clientKeyPassword,
-            tls.pinnedPublicKey, tls.unusable, failure.message,
-        ]
-        let own = (identity.cookies?.count ?? 0) + (request.body?.count ?? 0)
-        let all = texts.reduce(own) { $0 + ($1?.utf8.count ?? 0) }
-        let fields = request.fields.reduce(all) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-        return hops.reduce(request.url.canonical.utf8.count + fields) { $0 + $1.canonical.utf8.count }
+        let own = request.url.canonical.utf8.count + request.meaning.byteCount + failure.message.utf8.count
+        return hops.reduce(own) { $0 + $1.canonical.utf8.count }
     }
 
     /// Failures that are past the lifetime, in milliseconds, go, too. `hops`: which were asked, besides the request's own
@@ -82,11 +70,14 @@ package struct FailedURLs {
         _ request: TransferRequest, _ failure: Failure, hops: [ParsedURL] = [], askedAt moment: UInt64 = 0,
         lifetime: Int64, _ now: Instant
     ) {
-        if Self.bytes(request, failure, hops) <= Self.maximumRequestBytes {
+        // Who names files that cannot be used learns that anew each time.
+        if request.manner.refusal == nil, Self.bytes(request, failure, hops) <= Self.maximumRequestBytes {
             let key = Key(request)
             lastNumber += 1
             if let former = numbers.updateValue(lastNumber, forKey: key) { entries[former] = nil }
-            entries[lastNumber] = Entry(key: key, failure: failure, instant: now, hops: hops, moment: moment)
+            entries[lastNumber] = Entry(
+                key: key, failure: failure, instant: now, hops: hops,
+                cookiesBesidesJar: request.manner.cookiesBesidesJar, moment: moment)
         }
         removeExpired(lifetime: lifetime, now)
     }
@@ -111,7 +102,8 @@ package struct FailedURLs {
     }
 
     private func entry(_ request: TransferRequest) -> Entry? {
-        entries.isEmpty ? nil : numbers[Key(request)].flatMap { entries[$0] }
+        guard !entries.isEmpty, let entry = numbers[Key(request)].flatMap({ entries[$0] }) else { return nil }
+        return entry.isAbout(request) ? entry : nil
     }
 
     /// What is at one of its URLs may be another by now.
@@ -143,6 +135,12 @@ extension Downloads {
         return failedURLs.failure(request, lifetime: limits.failureLifetime, now)
     }
 
+    /// Its first hop goes to its server.
+    package mutating func asked(_ id: TransferID, withOtherCookies hasOtherCookies: Bool) {
+        guard transfers.contains(id), transfers[id].hasOtherCookies != hasOtherCookies else { return }
+        transfers[id].hasOtherCookies = hasOtherCookies
+    }
+
     /// A subscriber whose transfer never comes to wait.
     mutating func refuse(
         _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, _ failure: Failure, _ now: Instant
@@ -166,7 +164,9 @@ extension Downloads {
 
     /// Remembers what the end of a subscriber says about its URL: nothing, where the caller asked for less than a picture.
     mutating func remember(_ id: TransferID, _ options: Boxed<SubscriberOptions>, _ outcome: Outcome, _ now: Instant) {
-        guard limits.failureLifetime > 0, isRemembered(transfers[id].request) else { return }
+        guard limits.failureLifetime > 0, isRemembered(transfers[id].request), !transfers[id].hasOtherCookies else {
+            return
+        }
         switch outcome {
         case .success: failedURLs.remove(transfers[id].request)
         case .failure(let failure, _):

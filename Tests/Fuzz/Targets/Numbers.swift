@@ -58,7 +58,7 @@ func fuzzVary(_ bytes: UnsafeRawBufferPointer) throws {
     guard let url = try? CurlTransport.parse("https://a.example/") else { return }
     func request(_ fields: [HeaderField]) -> CacheRequest {
         let sent = TransportRequest(url: url, method: "GET", fields: fields, body: nil, maximumHeaderBytes: 1)
-        let context = StoredContext(SecurityContext(sent, cookies: nil, downloader: [])) { message in
+        let context = StoredContext(SecurityContext(sent.manner, cookies: nil), downloader: []) { message in
             ContextDigest(high: UInt64(bitPattern: Int64(message.bytes.hashValue)), low: 0)
         }
         return CacheRequest(method: "GET", fields: fields, mode: .use, context: context)

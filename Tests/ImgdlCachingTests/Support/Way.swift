@@ -82,6 +82,35 @@ extension Way {
         ]
     }
 
+    /// Each with another spelling of the same context.
+    static var spelledTwice: [(one: Way, other: Way)] {
+        func fields(_ name: String, _ fields: [(String, String)]) -> Way {
+            Way(name: name, fields: fields.map { HeaderField($0.0, $0.1) })
+        }
+        func user(_ fields: [(String, String)]) -> Way {
+            var way = Way(name: "u", identity: identity { $0.credential = Credential(user: "u", password: "p") })
+            way.fields = fields.map { HeaderField($0.0, $0.1) }
+            return way
+        }
+        func client() -> Way {
+            trusting("client") {
+                $0.tls.certificate = FileContents(taking: .allocate(byteCount: 1, alignment: 1), count: 0, digest: [1])
+            }
+        }
+        return [
+            (
+                fields("order", [("Accept", "a"), ("X-Api-Key", "1"), ("Authorization", "b")]),
+                fields("another order", [("Authorization", "b"), ("X-Api-Key", "1"), ("Accept", "a")])
+            ),
+            (
+                fields("letters", [("ACCEPT", "a"), ("x-api-key", "1"), ("AUTHORIZATION", "b"), ("cookie", "c=1")]),
+                fields("others", [("Accept", "a"), ("X-Api-Key", "1"), ("Authorization", "b"), ("Cookie", "c=1")])
+            ),
+            (user([("Host", "b.example"), ("Origin", "a")]), user([("origin", "a"), ("host", "b.example")])),
+            (client(), client()),
+        ]
+    }
+
     /// Nothing that it is answered with is stored.
     static let unverified = trusting("anybody") { $0.tls.allowsInvalidCertificates = true }
 
@@ -100,15 +129,21 @@ class ContextTestCase: CachingTestCase {
         _ way: Way, _ path: String, mode: CacheMode = .use, method: String = "GET",
         _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Ended {
+        try end(try start(way, path, mode: mode, method: method, change))
+    }
+
+    func start(
+        _ way: Way, _ path: String, mode: CacheMode = .use, method: String = "GET",
+        _ change: (inout SubscriberOptions) -> Void = { _ in }
+    ) throws -> Heard {
         if network.trust != way.trust {
             network.trust = way.trust
             try downloader.reconfigure(configuration)
         }
         network.cookies = way.cookies.map { Array($0.utf8) }
-        return try end(
-            try start(
-                path, mode, method: method, fields: way.fields, body: way.body, hooks: way.hooks,
-                identity: way.identity, change))
+        return try start(
+            path, mode, method: method, fields: way.fields, body: way.body, hooks: way.hooks, identity: way.identity,
+            change)
     }
 
     /// Each way gets a body of its own.

@@ -20,7 +20,7 @@ class CacheTestCase: XCTestCase {
         return CacheRequest(
             method: method, fields: fields, mode: mode, followsRedirects: followsRedirects, staleLimit: staleLimit,
             context: StoredContext(
-                SecurityContext(sent, cookies: cookies.map { Array($0.utf8) }, downloader: []), testDigest))
+                SecurityContext(sent.manner, cookies: cookies.map { Array($0.utf8) }), downloader: [], testDigest))
     }
 
     func response(_ fields: Fields = [], status: Int32 = 200, isEncoded: Bool = false) -> ResponseHead {

@@ -31,7 +31,7 @@ final class ContextFieldsTests: XCTestCase {
         let sent = TransportRequest(
             url: testURL("https://a.example/"), method: "GET", fields: [], body: nil, maximumHeaderBytes: 1,
             identity: identity)
-        return SecurityContext(sent, cookies: cookies, downloader: [])
+        return SecurityContext(sent.manner, cookies: cookies)
     }
 
     /// A new option of a request's must say whether it belongs to the context: here.

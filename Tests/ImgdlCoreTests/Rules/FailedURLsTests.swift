@@ -29,13 +29,32 @@ final class FailedURLsTests: XCTestCase {
             TransferRequest(url: url, fields: [HeaderField("Authorization", "x")]),
             TransferRequest(url: url, identity: RequestIdentity(credential: Credential(user: "a", password: "b"))),
             TransferRequest(url: url, identity: RequestIdentity(trust: RequestTrust(partition: "a"))),
-            TransferRequest(url: url, identity: RequestIdentity(usesCookies: true)),
             TransferRequest(url: url).asked(with: Array("a=1".utf8)),
+            TransferRequest(url: url, fields: [HeaderField("Accept", "image/png")]),
             TransferRequest(url: url, body: [1]),
             TransferRequest(url: url, method: "HEAD"),
         ]
         for other in others { XCTAssertNil(failed.failure(other, lifetime: 50, instant(1))) }
         XCTAssertNotNil(failed.failure(request(1), lifetime: 50, instant(1)))
+    }
+
+    /// A Cookie field is what the server gets, whoever wrote it; where it has led to another URL, the jar is asked anew.
+    func testTheSameCookiesAreHeldUpWhoeverHasThem() {
+        let url = request(1).url
+        let jar = RequestIdentity(usesCookies: true)
+        let given = TransferRequest(url: url, fields: [HeaderField("Cookie", "a=1")])
+        let ofTheJar = TransferRequest(url: url, identity: jar).asked(with: Array("Cookie: a=1".utf8))
+        let none = TransferRequest(url: url, identity: jar).asked(with: nil)
+        for (one, other) in [(given, ofTheJar), (ofTheJar, given), (none, request(1)), (request(1), none)] {
+            var failed = FailedURLs()
+            failed.insert(one, .bad, lifetime: 50, instant(0))
+            XCTAssertNotNil(failed.failure(other, lifetime: 50, instant(1)))
+            failed.insert(one, .bad, hops: [testURL("https://a.example/other")], lifetime: 50, instant(0))
+            XCTAssertNotNil(failed.failure(one, lifetime: 50, instant(1)))
+            XCTAssertNil(failed.failure(other, lifetime: 50, instant(1)))
+            failed.remove(other)
+            XCTAssertEqual(failed.count, 0)
+        }
     }
 
     /// 1,024 of them are bounded in bytes, too.
@@ -106,12 +125,8 @@ final class FailedURLsTests: XCTestCase {
             XCTAssertNil(failed.failure(request(1), lifetime: 50, instant(1)))
             XCTAssertEqual(failed.count, 1)
         }
-        var tls = TLSOptions()
-        for place in [\TLSOptions.authorities, \.certificate, \.key] { tls[keyPath: place] = contents(1) }
-        XCTAssertEqual(tls.takeContents().count, 3)
-        let left = Mirror(reflecting: tls).children.filter { type(of: $0.value) == FileContents?.self }
-        XCTAssertEqual(left.count, 3, "there is another one")
-        XCTAssertFalse(left.contains { $0.value is FileContents })
+        let places = Mirror(reflecting: TLSOptions()).children.filter { type(of: $0.value) == FileContents?.self }
+        XCTAssertEqual(places.count, 3, "there is another one")
     }
 
     func testWhatIsPastItsLifetimeGoes() {

@@ -232,7 +232,10 @@ final class JoinTests: XCTestCase {
         let different = [
             TransferRequest(url: url),
             TransferRequest(url: testURL("https://a.example/b")),
-            TransferRequest(url: testURL("https://a.example/a", user: "u")),
+            // As it is read.
+            TransferRequest(
+                url: testURL("https://a.example/a", user: "u"),
+                identity: RequestIdentity(credential: Credential(user: "u", password: ""))),
             TransferRequest(url: url, method: "HEAD"),
             TransferRequest(url: url, fields: [HeaderField("Authorization", "x")]),
             TransferRequest(url: url, fields: [HeaderField("Authorization", "y")]),

@@ -189,7 +189,10 @@ struct RandomPlay: ~Copyable {
         options.ignoresCached = random.oneIn(5)
         let path = Int.random(in: 0..<paths, using: &random)
         var tls = TLSOptions()
-        if random.oneIn(40) { tls.unusable = "a file cannot be used" }
+        if random.oneIn(40) {
+            tls.certificateAuthorities = "/none"
+            tls.unusable = "a file cannot be used"
+        }
         let request = TransferRequest(
             url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
             method: random.oneIn(8) ? ["HEAD", "POST"].randomElement(using: &random)! : "GET",

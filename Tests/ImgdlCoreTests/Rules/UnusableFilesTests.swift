@@ -30,6 +30,17 @@ final class UnusableFilesTests: XCTestCase {
         }
     }
 
+    /// Whatever runs for the same name.
+    func testItJoinsNobody() {
+        var play = Play()
+        let usable = play.submit(request(nil))
+        let refused = play.submit(request("broken"))
+        play.expect([
+            .start(usable.transfer), .end(refused.subscriber, .failure(Failure(.tlsFailed, "broken"))),
+            .forget(refused.transfer),
+        ])
+    }
+
     /// Nobody joins it, and it is not remembered as a URL that failed.
     func testTheNextOneIsAskedFor() {
         var play = Play { $0.failureLifetime = 1_000 }
