@@ -43,7 +43,7 @@ package final class Cache: Store, @unchecked Sendable {
         self.configuration = configuration
         self.clock = clock
         self.events = events
-        changes = SharedChanges()
+        changes = SharedChanges(on: tuning.disk)
         memory = MemoryTier(
             maximumBytes: configuration.maximumMemoryBytes, maximumPartialBytes: configuration.maximumPartialBytes,
             maximumAge: configuration.maximumAge, changes: changes)

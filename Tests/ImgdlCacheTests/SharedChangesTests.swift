@@ -47,6 +47,39 @@ final class SharedChangesTests: StoreTestCase {
         cache.close()
     }
 
+    /// The engine's thread looks into memory, and removes, itself: nobody there waits for who makes another file of counters
+    /// on a disk that hangs. What was removed meanwhile others learn afterwards.
+    func testNobodyWaitsForAnotherFileOfCountersWhoseDiskHangs() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let (one, other) = try openBoth()
+        disk.hang(true)
+        defer { disk.hang(false) }
+        XCTAssertEqual(unlink(Folder(path: path).changes), 0)
+        let hasFollowed = DispatchSemaphore(value: 0)
+        one.find("never", choose: { _ in .nothing }, completion: { _ in hasFollowed.signal() })
+        XCTAssertTrue(disk.waitForHanging())
+        let isThrough = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            XCTAssertNil(one.findInMemory("other") { _ in .entry(0, withBody: true) }, "others may have removed it")
+            XCTAssertEqual(one.images?.entries("k").count, 0)
+            _ = one.requestMark("k")
+            XCTAssertFalse(one.isRemoved(one.removalMark("k")))
+            one.remove(key: "k")
+            isThrough.signal()
+        }
+        XCTAssertEqual(isThrough.wait(timeout: .now() + 60), .success)
+        XCTAssertEqual(hasFollowed.wait(timeout: .now()), .timedOut, "the disk hangs")
+        disk.hang(false)
+        XCTAssertEqual(hasFollowed.wait(timeout: .now() + 60), .success)
+        for cache in [one, other] {
+            XCTAssertNil(find(cache, "k"))
+            XCTAssertNotNil(find(cache, "other"))
+            XCTAssertNotNil(inMemory(cache, "other"), "as before")
+            cache.close()
+        }
+    }
+
     func testWhatTheOtherRemovesIsGoneWhenItsCallReturns() throws {
         let calls: [(String, (Cache) throws -> Void)] = [
             ("remove", { try $0.removeAndWait(key: "k") }),

@@ -44,11 +44,13 @@ struct DiskError: Error, Equatable {
     }
 }
 
-/// What bodies need of the file system; tests have one that fails. Threads: any.
+/// What bodies and the counters of changes need of the file system; tests have one that fails. Threads: any.
 protocol Disk: Sendable {
     /// A new file that nobody else may have: descriptor.
     func create(_ path: InnerPath) throws(DiskError) -> Int32
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: InnerPath) throws(DiskError)
+    /// All of its blocks, from the first on.
+    func reserve(_ descriptor: Int32, _ bytes: Int, _ path: InnerPath) throws(DiskError)
     /// The file is whole.
     func close(_ descriptor: Int32, _ path: InnerPath) throws(DiskError)
     /// The bytes of a file, or the names in a folder, are on the disk for good.

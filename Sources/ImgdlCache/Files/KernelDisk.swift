@@ -18,6 +18,11 @@ struct KernelDisk: Disk {
         }
     }
 
+    func reserve(_ descriptor: Int32, _ bytes: Int, _ path: InnerPath) throws(DiskError) {
+        let number = posix_fallocate(descriptor, 0, off_t(bytes))
+        if number != 0 { throw DiskError("reserve \(path)", number) }
+    }
+
     /// Quotas and servers of files may say so late what they have no room for.
     func close(_ descriptor: Int32, _ path: InnerPath) throws(DiskError) {
         if Glibc.close(descriptor) != 0, errno != EINTR { throw DiskError("close \(path)") }

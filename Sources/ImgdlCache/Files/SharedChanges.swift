@@ -34,9 +34,15 @@ final class SharedChanges: @unchecked Sendable {
     private static let ownCount = bucketCount * 6
     /// Grows with each other file, so that no mark of before is current.
     private let era = Atomic<UInt64>(0)
+    private let disk: any Disk
+    /// Held by who opens the file, whom the disk may let wait. Taken before the next one.
+    private let opening = Lock()
+    /// Another file is being opened in place of the one that is mapped: no mark is current until it is.
+    private let isReplacing = Atomic<Bool>(false)
+    /// Nobody who holds it waits for the disk.
     private let lock = Lock()
     /// Guarded by the lock, as the next. nil: there is none.
-    private var file: FileName?
+    private var file: ChangesFile.Name?
     private var isWritable = false
     /// Where it is, once that is known.
     private var place: (path: String, isReadOnly: Bool)?
@@ -51,21 +57,8 @@ final class SharedChanges: @unchecked Sendable {
         var removals: Set<Int> = []
     }
 
-    private struct FileName: Equatable {
-        let device: UInt64
-        let number: UInt64
-
-        init(_ status: stat) { (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
-
-        /// The file that is there now; as long as one is mapped no other has its number.
-        init?(at path: String) {
-            var status = stat()
-            guard lstat(path, &status) == 0 else { return nil }
-            self.init(status)
-        }
-    }
-
-    init() {
+    init(on disk: any Disk = KernelDisk()) {
+        self.disk = disk
         let memory = mmap(nil, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         shared = memory.flatMap {
             $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 5)
@@ -232,22 +225,15 @@ final class SharedChanges: @unchecked Sendable {
     /// descriptor left; where nobody can use it all ask the disk.
     var reachesOthers: Bool {
         follow()
-        return lock.withLock {
-            // Where nothing can be written it was told before.
-            guard let place, !place.isReadOnly else { return true }
-            return (isWritable && file != nil) || !Self.isUsable(place.path)
-        }
-    }
-
-    /// Whether whoever has a descriptor left can use the file that is there. On a full disk it may be a short one.
-    private static func isUsable(_ path: String) -> Bool {
-        var status = stat()
-        return PlainFile.isSound(path) && lstat(path, &status) == 0 && Int(status.st_size) >= byteCount
-            && Int(status.st_blocks) * 512 >= byteCount
+        let (place, isAttached) = lock.withLock { (self.place, isWritable && file != nil) }
+        // Where nothing can be written it was told before.
+        guard let place, !place.isReadOnly else { return true }
+        return isAttached || !ChangesFile.isUsable(place.path, bytes: Self.byteCount)
     }
 
     private func announce(_ hash: UInt64, in bucket: UInt32, removals: [Int]) {
-        follow()
+        // Whoever opens another file says in it what is unsaid by then.
+        if !isReplacing.load(ordering: .acquiring) { follow() }
         lock.withLock {
             unsaid.hashes[bucket] = hash
             unsaid.removals.formUnion(removals)
@@ -314,49 +300,50 @@ final class SharedChanges: @unchecked Sendable {
     /// Takes the folder's file, and makes it where there is none. False: it is another one than before, and what is in
     /// memory may be anything.
     @discardableResult
-    func attach(_ path: String, isReadOnly: Bool) -> Bool {
-        lock.withLock {
-            let isFirst = place == nil
-            place = (path, isReadOnly)
-            return attach(isFirst: isFirst)
-        }
-    }
+    func attach(_ path: String, isReadOnly: Bool) -> Bool { opening.withLock { take(path, isReadOnly) } }
 
     /// Whether the file that is mapped is the one that is there now, for who must not wait for the disk: a call of the
-    /// kernel's. Else no mark is current, until somebody follows.
+    /// kernel's, which is not made while somebody else opens another file. Else no mark is current, until somebody follows.
     func check() {
-        lock.withLock {
-            guard let place, FileName(at: place.path) != file else { return }
-            nextEra()
-        }
+        if isReplacing.load(ordering: .acquiring) { return nextEra() }
+        guard let (path, file) = lock.withLock({ place.map { ($0.path, self.file) } }) else { return }
+        if ChangesFile.Name(at: path) != file { nextEra() }
     }
 
     /// Takes the file that is there now, if it is another one: a call of the kernel's. Where there is one that cannot
     /// be used no mark is current, as others may use it.
     func follow() {
-        lock.withLock {
-            guard let place else { return }
-            let found = FileName(at: place.path)
+        guard lock.withLock({ place != nil }) else { return }
+        opening.withLock {
+            guard let (place, file) = lock.withLock({ self.place.map { ($0, self.file) } }) else { return }
+            let found = ChangesFile.Name(at: place.path)
             if found == file, found != nil || place.isReadOnly { return }
-            _ = attach(isFirst: false)
-            if file == nil, FileName(at: place.path) != nil { nextEra() }
+            _ = take(place.path, place.isReadOnly)
+            if lock.withLock({ self.file == nil }), ChangesFile.Name(at: place.path) != nil { nextEra() }
         }
     }
 
     private func nextEra() { era.wrappingAdd(1 << 32, ordering: .acquiringAndReleasing) }
 
-    /// Nothing has been counted before the first, and a mark of then is one of its beginning.
-    private func attach(isFirst: Bool) -> Bool {
-        guard let shared, let (path, isReadOnly) = place else { return true }
-        guard let descriptor = Self.open(path, isReadOnly) else { return detach(shared) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return detach(shared) }
-        let found = FileName(status)
-        if found == file, isWritable != isReadOnly { return true }
-        let access = isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE
-        guard map(shared, access, MAP_SHARED, descriptor) else { return detach(shared) }
-        isWritable = !isReadOnly
+    /// Inside `opening`. Nothing has been counted before the first, and a mark of then is one of its beginning.
+    private func take(_ path: String, _ isReadOnly: Bool) -> Bool {
+        guard let shared else { return true }
+        let (isFirst, before) = lock.withLock { (place == nil, file) }
+        if !isFirst, ChangesFile.Name(at: path) != before { isReplacing.store(true, ordering: .releasing) }
+        defer { isReplacing.store(false, ordering: .releasing) }
+        let opened = ChangesFile(path, bytes: Self.byteCount, isReadOnly: isReadOnly, on: disk)
+        return lock.withLock {
+            place = (path, isReadOnly)
+            return opened.map { use($0, shared, isFirst: isFirst) } ?? detach(shared)
+        }
+    }
+
+    /// Inside the lock, as the next two.
+    private func use(_ opened: ChangesFile, _ shared: Counters, isFirst: Bool) -> Bool {
+        let found = opened.name
+        if found == file, isWritable != opened.isReadOnly { return true }
+        guard map(shared, opened.access, MAP_SHARED, opened.descriptor) else { return detach(shared) }
+        isWritable = !opened.isReadOnly
         let isSame = file == nil || file == found
         if found != file, !isFirst { nextEra() }
         file = found
@@ -382,23 +369,5 @@ final class SharedChanges: @unchecked Sendable {
             own[Self.ownRemovals + bucket].store((count &- before[bucket]) << 1, ordering: .relaxed)
         }
         return true
-    }
-
-    /// nil: there is none of which this user can be sure. One of another kind, or that other users may write to, is
-    /// replaced by who may write. It has all of its blocks: a hole that no room is left for would end the program that
-    /// looks into it.
-    private static func open(_ path: String, _ isReadOnly: Bool) -> Int32? {
-        guard let end = path.lastIndex(of: "/"), Folder(path: String(path[..<end])).danger == nil else { return nil }
-        if !isReadOnly, !PlainFile.isSound(path), unlink(path) != 0 { rmdir(path) }
-        guard let descriptor = try? isReadOnly ? PlainFile.open(path, O_RDONLY) : PlainFile.openOrCreate(path, O_RDWR)
-        else { return nil }
-        var status = stat()
-        let isOurs = fstat(descriptor, &status) == 0 && PlainFile.isSound(status)
-        let isWhole = Int(status.st_size) >= byteCount && Int(status.st_blocks) * 512 >= byteCount
-        if isOurs, isWhole || (!isReadOnly && posix_fallocate(descriptor, 0, off_t(byteCount)) == 0) {
-            return descriptor
-        }
-        close(descriptor)
-        return nil
     }
 }

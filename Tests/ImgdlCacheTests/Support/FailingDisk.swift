@@ -16,6 +16,8 @@ final class FailingDisk: Disk, @unchecked Sendable {
     private var faults: [Step: Int32] = [:]
     private var counts = (single: 0, all: 0)
     private var failures = 0
+    private var hangs = false
+    private var isHanging = false
 
     init() { tried = Condition(lock) }
 
@@ -50,6 +52,35 @@ final class FailingDisk: Disk, @unchecked Sendable {
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: InnerPath) throws(DiskError) {
         try check(.write)
         try KernelDisk().write(descriptor, bytes, path)
+    }
+
+    func reserve(_ descriptor: Int32, _ bytes: Int, _ path: InnerPath) throws(DiskError) {
+        lock.withLock {
+            while hangs {
+                isHanging = true
+                tried.broadcast()
+                tried.wait()
+            }
+            isHanging = false
+        }
+        try KernelDisk().reserve(descriptor, bytes, path)
+    }
+
+    /// Whoever reserves blocks waits, until that is over.
+    func hang(_ hangs: Bool) {
+        lock.withLock {
+            self.hangs = hangs
+            tried.broadcast()
+        }
+    }
+
+    /// False: nobody has come to wait for so long that nobody will.
+    func waitForHanging() -> Bool {
+        let end = MonotonicClock().now().advanced(byMilliseconds: 60_000)
+        return lock.withLock {
+            while !isHanging { if !tried.wait(until: end) { return false } }
+            return true
+        }
     }
 
     func close(_ descriptor: Int32, _ path: InnerPath) throws(DiskError) {

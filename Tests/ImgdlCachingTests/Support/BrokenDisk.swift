@@ -17,6 +17,10 @@ final class BrokenDisk: Disk, @unchecked Sendable {
         try KernelDisk().write(descriptor, bytes, path)
     }
 
+    func reserve(_ descriptor: Int32, _ bytes: Int, _ path: InnerPath) throws(DiskError) {
+        try KernelDisk().reserve(descriptor, bytes, path)
+    }
+
     func close(_ descriptor: Int32, _ path: InnerPath) throws(DiskError) { try KernelDisk().close(descriptor, path) }
     func synchronize(_ path: InnerPath) throws(DiskError) { try KernelDisk().synchronize(path) }
     func synchronizeAll(_ folder: InnerPath) throws(DiskError) { try KernelDisk().synchronizeAll(folder) }
