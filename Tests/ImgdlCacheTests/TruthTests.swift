@@ -250,6 +250,46 @@ final class TruthTests: StoreTestCase {
         cache.close()
     }
 
+    /// As of a folder that was copied without the file by which programs have the log in common: there is no room for one.
+    func testAFullDiskServesWhatIsInTheLog() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        let stored = clock.wallTime()
+        try makeStored()
+        clock.advance(seconds: 10)
+        let index = path + "/index-1.sqlite"
+        var other: Database? = try Database(index, busyMilliseconds: 0)
+        try other?.execute("UPDATE entries SET used = used + 1")
+        let copies = [index, index + "-wal"].map { (name: $0, content: read($0)) }
+        // It may bring the log into the file.
+        other = nil
+        for copy in copies { write(copy.content, to: copy.name) }
+        XCTAssertGreaterThan(FileVersion.size(index + "-wal"), 0)
+        XCTAssertEqual(unlink(index + "-shm"), 0)
+        fill()
+        configuration.maximumMemoryBytes = 1 << 20
+        // The first one may leave the beginning of that file.
+        for _ in 0..<2 {
+            let cache = try open()
+            XCTAssertEqual(cache.wait("a")?.bytes, bytes(100))
+            XCTAssertEqual(try cache.query("b")?.usedTime, stored + 1, "what is in the log counts")
+            XCTAssertEqual(try cache.statistics().entries, 2)
+            XCTAssertFalse(try cache.statistics().isWritable)
+            cache.put("c", bytes(10))
+            XCTAssertEqual(code { try cache.flush() }, .diskFull)
+            XCTAssertEqual(cache.wait("b")?.bytes, bytes(100))
+            cache.close()
+        }
+        let cache = try open()
+        XCTAssertEqual(cache.wait("a")?.bytes, bytes(100))
+        XCTAssertEqual(unlink(path + "/filler"), 0)
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        cache.put("c", bytes(10))
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        for (key, count) in [("a", 100), ("b", 100), ("c", 10)] { XCTAssertEqual(cache.wait(key)?.bytes, bytes(count)) }
+        cache.close()
+    }
+
     func testAReadOnlyDiskServesWhatItHasAndSaysSo() throws {
         for (leavesLog, isShared) in [(false, true), (true, true), (true, false)] {
             let before = log.all.count

@@ -103,7 +103,7 @@ final class Database {
         init(_ path: String, _ access: Access) {
             file = FileVersion(path)
             log = FileVersion.size(path + "-wal") > 0 ? FileVersion(path + "-wal") : nil
-            isShared = access == .readingUnchangedWithLog && FileVersion(path + "-shm") != nil
+            isShared = access == .readingUnchangedWithLog && FileVersion.isShared(path)
         }
     }
 
@@ -344,6 +344,10 @@ struct FileVersion: Equatable {
 
     /// 0: there is nothing.
     static func size(_ path: String) -> Int64 { FileVersion(path)?.size ?? 0 }
+
+    /// Whether somebody may have the log of this index in common with others. The file for that is made empty, and has
+    /// 32 KiB before anybody looks into it, for which a full disk may have no room.
+    static func isShared(_ index: String) -> Bool { size(index + "-shm") >= 32_768 }
 }
 
 /// A prepared statement. Parameters count from 1, columns from 0.

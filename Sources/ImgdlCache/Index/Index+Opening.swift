@@ -97,12 +97,13 @@ extension Index {
     }
 
     /// A log is what another program has not brought into the file yet. Without the file by which they have it in common
-    /// nobody has it open, as in a folder that was copied, and it is read as it is.
+    /// nobody has it open, as in a folder that was copied, or on a disk that has no room for that file, and it is read as it
+    /// is.
     static func openUnchanging(
         _ path: String, _ check: IndexPlace.Check = { _ in }
     ) throws(DatabaseError) -> Index {
         let hasLog = FileVersion.size(path + "-wal") > 0
-        let isShared = FileVersion(path + "-shm") != nil
+        let isShared = FileVersion.isShared(path)
         let access: Database.Access =
             switch (hasLog, isShared) {
             case (false, _): .readingUnchanged
