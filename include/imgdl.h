@@ -1705,10 +1705,11 @@ typedef struct imgdl_cache_entry {
     uint32_t struct_size;
     int32_t status;      /* such as 200                                                                             */
     int64_t body_bytes;  /* that are stored, Content-Encoding undone                                                */
-    int64_t stored_s;    /* when                                                                                    */
+    int64_t stored_s;    /* when; never later than now, as used_s, though a clock may have run ahead                */
     int64_t used_s;      /* used or validated for the last time                                                     */
     int64_t fresh_s;     /* it is fresh for so many more seconds; 0 or negative: stale for so many, as what is to be */
-                         /* validated before each use (no-cache, no picture) is from the moment on that it was made */
+                         /* validated before each use (no-cache, no picture) is from the moment on that it was made; */
+                         /* 0 where nobody knows: it was stored while the clock was ahead by more than a day        */
     int32_t is_complete; /* 0: the beginning of one, or a range of it                                                */
     uint32_t reserved;
 } imgdl_cache_entry;     /* end of 1.1 */
@@ -1722,8 +1723,8 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
  * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment,
  * user and password. All of them return IMGDL_OK, INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
 
-/** The newest that is stored for url, whatever its Vary says, and whoever may have it. Gives: *entry (struct_size set by
- *  imgdl_cache_entry_init).
+/** The newest that is stored for url, whatever its Vary says, and whoever may have it, also where a clock was ahead when
+ *  another was stored. Gives: *entry (struct_size set by imgdl_cache_entry_init).
  *  Returns besides: NOT_CACHED, INVALID_URL, UNSUPPORTED_SCHEME (not http or https), INVALID_ARGUMENT, UNSUPPORTED_OPTION.
  *  Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);

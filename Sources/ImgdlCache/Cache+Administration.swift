@@ -17,9 +17,13 @@ extension Cache {
         try checkMayWait()
         let onDisk = try disk?.query(key)
         removeOld()
+        let time = wallTime
         // What the disk could not take is kept in memory all the same, and answers from there.
-        guard let inMemory = memory.newest(key) else { return onDisk }
-        return onDisk.map { inMemory.isNewer(than: $0) } ?? true ? inMemory : onDisk
+        let inMemory = memory.newest(key, wallTime: time)
+        guard let inMemory, let onDisk else { return inMemory ?? onDisk }
+        let takesItsPlace =
+            inMemory.id != onDisk.id && inMemory.response.displaces(onDisk.response, wallTime: time)
+        return takesItsPlace || inMemory.isNewer(than: onDisk, wallTime: time) ? inMemory : onDisk
     }
 
     /// As `remove(key:)`, which does not wait. What cannot be removed from the disk throws, as in the next three.

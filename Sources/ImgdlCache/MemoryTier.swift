@@ -96,12 +96,15 @@ final class MemoryTier: @unchecked Sendable {
         return true
     }
 
-    func newest(_ key: String) -> CachedResponse? {
+    func newest(_ key: String, wallTime: Int64) -> CachedResponse? {
         changes.check()
         return lock.withLock {
-            guard let shelf = shelves[key], isCurrent(shelf), let item = shelf.items.first else { return nil }
-            return CachedResponse(
-                id: item.entry.id, response: item.entry.response, storedTime: item.storedTime, usedTime: item.usedTime)
+            guard let shelf = shelves[key], isCurrent(shelf) else { return nil }
+            let all = shelf.items.map {
+                CachedResponse(
+                    id: $0.entry.id, response: $0.entry.response, storedTime: $0.storedTime, usedTime: $0.usedTime)
+            }
+            return all.newest(wallTime: wallTime)
         }
     }
 

@@ -33,7 +33,23 @@ extension StoredEntry {
 }
 
 extension CachedResponse {
-    func isNewer(than other: CachedResponse) -> Bool { response.rank(id) > other.response.rank(other.id) }
+    /// Whether this is newer than another that is stored under the same key, whatever the two were asked for. A time that
+    /// lies in the future is of a clock that ran ahead: then Date tells, and where it does not, what has a time is newer.
+    func isNewer(than other: CachedResponse, wallTime: Int64) -> Bool {
+        if other.response.isOlder(than: response, wallTime: wallTime) { return true }
+        if response.isOlder(than: other.response, wallTime: wallTime) { return false }
+        let isPast = response.responseTime <= wallTime
+        guard isPast == (other.response.responseTime <= wallTime) else { return isPast }
+        return response.rank(id) > other.response.rank(other.id)
+    }
+}
+
+extension [CachedResponse] {
+    func newest(wallTime: Int64) -> CachedResponse? {
+        guard var newest = first else { return nil }
+        for other in dropFirst() where other.isNewer(than: newest, wallTime: wallTime) { newest = other }
+        return newest
+    }
 }
 
 extension StoredResponse {

@@ -88,7 +88,9 @@ public func imgdl_cache_query(
     }
 }
 
-private func entryStruct(_ stored: CachedResponse) -> imgdl_cache_entry {
+private func entryStruct(_ found: CachedResponse) -> imgdl_cache_entry {
+    let wallTime = MonotonicClock().wallTime()
+    let stored = found.told(at: wallTime)
     let isComplete =
         switch stored.response.extent {
         case .whole, .headAlone: true
@@ -97,7 +99,7 @@ private func entryStruct(_ stored: CachedResponse) -> imgdl_cache_entry {
     return imgdl_cache_entry(
         struct_size: UInt32(MemoryLayout<imgdl_cache_entry>.stride), status: stored.response.status,
         body_bytes: stored.response.bodyLength, stored_s: stored.storedTime, used_s: stored.usedTime,
-        fresh_s: CacheRules.remainingFreshness(of: stored.response, wallTime: MonotonicClock().wallTime()),
+        fresh_s: CacheRules.remainingFreshness(of: stored.response, wallTime: wallTime),
         is_complete: isComplete ? 1 : 0, reserved: 0)
 }
 

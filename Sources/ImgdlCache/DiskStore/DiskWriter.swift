@@ -307,10 +307,13 @@ final class DiskWriter {
     func query(_ key: String) -> CachedResponse? {
         if isReadOnly, index?.database.isOutdated ?? true { reopen() }
         let found = try? Candidates.find(key, in: store, usedSince: oldestUse, damaged: { _ in }, index: { _ in index })
-        guard let found = found?.candidates.list.first else { return nil }
-        return CachedResponse(
-            id: found.entry.id, response: found.entry.response, storedTime: found.storedTime,
-            usedTime: min(found.usedTime, store.clock.wallTime()))
+        let wallTime = store.clock.wallTime()
+        let all = found?.candidates.list.map {
+            CachedResponse(
+                id: $0.entry.id, response: $0.entry.response, storedTime: $0.storedTime,
+                usedTime: min($0.usedTime, wallTime))
+        }
+        return all?.newest(wallTime: wallTime)
     }
 
     /// What was last used before that is as good as gone.

@@ -62,10 +62,14 @@ final class Freshness: Sendable {
         remainingCoding = stored.wasEncoded ? nil : codings.first { !equalIgnoringCase($0, "identity") }
     }
 
-    /// Section 4.2.3. What came later than now was stored while the clock ran ahead: nobody knows how old it is.
+    /// Section 4.2.3. The greatest where nobody knows it.
     func age(_ wallTime: Int64) -> Int64 {
-        guard Self.span(from: wallTime, to: responseTime) <= Self.toleratedAdvance else { return Self.greatestSpan }
-        return initialAge + Self.span(from: responseTime, to: wallTime)
+        hasAge(wallTime) ? initialAge + Self.span(from: responseTime, to: wallTime) : Self.greatestSpan
+    }
+
+    /// What came later than now was stored while the clock ran ahead: nobody knows how old it is.
+    func hasAge(_ wallTime: Int64) -> Bool {
+        Self.span(from: wallTime, to: responseTime) <= Self.toleratedAdvance
     }
 
     /// Seconds: clocks are put right by less every day.
