@@ -5,17 +5,15 @@ package struct FailedURLs {
     /// Requests of more bytes, with what is said about them, are not remembered.
     static let maximumRequestBytes = 16 << 10
 
-    /// Everything of a request that its failure may be about. Of its files it has digests: contents would stay in memory
-    /// with it, private keys among them.
+    /// Everything of a request but its URL that its failure may be about. Of its files it has digests: contents would stay in
+    /// memory with it, private keys among them.
     private struct Key: Hashable {
-        let url: String
         /// Who asks otherwise may get other bytes.
         let meaning: RequestMeaning
         let followsRedirects: Bool
         let allowsDowngrade: Bool
 
         init(_ request: TransferRequest) {
-            url = request.url.canonical
             meaning = request.meaning
             followsRedirects = request.followsRedirects
             allowsDowngrade = request.allowsDowngrade
@@ -23,6 +21,7 @@ package struct FailedURLs {
     }
 
     private struct Entry {
+        let url: String
         let key: Key
         let failure: Failure
         let instant: Instant
@@ -37,7 +36,8 @@ package struct FailedURLs {
         }
     }
 
-    private var numbers: [Key: UInt64] = [:]
+    /// By URL first: what else a request says is not put together for those that have not failed.
+    private var numbers: [String: [Key: UInt64]] = [:]
     /// By their numbers: who comes later has a higher one.
     private var entries: [UInt64: Entry] = [:]
     private var lastNumber: UInt64 = 0
@@ -72,11 +72,11 @@ package struct FailedURLs {
     ) {
         // Who names files that cannot be used learns that anew each time.
         if request.manner.refusal == nil, Self.bytes(request, failure, hops) <= Self.maximumRequestBytes {
-            let key = Key(request)
+            let (url, key) = (request.url.canonical, Key(request))
             lastNumber += 1
-            if let former = numbers.updateValue(lastNumber, forKey: key) { entries[former] = nil }
+            if let former = numbers[url, default: [:]].updateValue(lastNumber, forKey: key) { entries[former] = nil }
             entries[lastNumber] = Entry(
-                key: key, failure: failure, instant: now, hops: hops,
+                url: url, key: key, failure: failure, instant: now, hops: hops,
                 cookiesBesidesJar: request.manner.cookiesBesidesJar, moment: moment)
         }
         removeExpired(lifetime: lifetime, now)
@@ -87,23 +87,27 @@ package struct FailedURLs {
         while oldestNumber <= lastNumber {
             if let entry = entries[oldestNumber] {
                 if count <= Self.capacity, now < entry.instant.advanced(byMilliseconds: lifetime) { return }
-                remove(entry.key)
+                remove(entry.url, entry.key)
             }
             oldestNumber += 1
         }
     }
 
     package mutating func remove(_ request: TransferRequest) {
-        if !entries.isEmpty { remove(Key(request)) }
+        if !entries.isEmpty, numbers[request.url.canonical] != nil { remove(request.url.canonical, Key(request)) }
     }
 
-    private mutating func remove(_ key: Key) {
-        if let number = numbers.removeValue(forKey: key) { entries[number] = nil }
+    private mutating func remove(_ url: String, _ key: Key) {
+        guard let number = numbers[url]?.removeValue(forKey: key) else { return }
+        entries[number] = nil
+        if numbers[url]?.isEmpty ?? false { numbers[url] = nil }
     }
 
     private func entry(_ request: TransferRequest) -> Entry? {
-        guard !entries.isEmpty, let entry = numbers[Key(request)].flatMap({ entries[$0] }) else { return nil }
-        return entry.isAbout(request) ? entry : nil
+        guard !entries.isEmpty, let ofURL = numbers[request.url.canonical],
+            let entry = ofURL[Key(request)].flatMap({ entries[$0] }), entry.isAbout(request)
+        else { return nil }
+        return entry
     }
 
     /// What is at one of its URLs may be another by now.
