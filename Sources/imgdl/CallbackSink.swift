@@ -42,12 +42,11 @@ final class CallbackSink: EventSink {
             let handle = ImageObject.handle(image)
             defer { _ = HandleTable.shared.release(handle, .image) }
             return send(IMGDL_EVENT_PARTIAL, progress, to: subscription) { $0.image = handle }
-        case .terminal(let result): return deliverTerminal(result, to: subscription)
         case .step: preconditionFailure("a request has no steps")
         }
     }
 
-    private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) -> Bool {
+    func deliver(_ result: DownloadResult, of subscription: Subscription) -> Bool {
         let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
         let data = dataHandle(result.body)
         let isTold = withMetricsStruct(result.metrics) { metrics in

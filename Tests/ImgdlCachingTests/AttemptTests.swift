@@ -133,8 +133,9 @@ final class AttemptTests: CachingTestCase {
         _ = pending.add(.response(response, ImgdlCore.Progress()))
         _ = pending.add(.header(header, ImgdlCore.Progress()))
         _ = pending.add(.response(response, ImgdlCore.Progress()))
-        guard case .response? = pending.takeFirst() else { return XCTFail("no response") }
-        XCTAssertNil(pending.takeFirst())
+        guard let first = pending.takeFirst(), case .event(let event) = consume first, case .response = event
+        else { return XCTFail("no response") }
+        XCTAssertTrue(pending.isEmpty)
     }
 }
 

@@ -94,8 +94,10 @@ private final class EndSink: EventSink, @unchecked Sendable {
     /// What its callback does; set before the end.
     var then: () -> Void = {}
 
-    func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
-        if case .terminal = event { then() }
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool { true }
+
+    func deliver(_ terminal: DownloadResult, of subscription: Subscription) -> Bool {
+        then()
         return true
     }
 

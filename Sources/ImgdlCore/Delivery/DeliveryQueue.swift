@@ -14,14 +14,50 @@ struct DeliveryQueue: ~Copyable {
         return displaced
     }
 
-    /// The next event; `returnTaken` must follow when it has been delivered.
-    mutating func take() -> (Subscription, DownloadEvent)? {
-        guard let subscription = ready.popFirst() else { return nil }
-        guard let event = subscription.pending.takeFirst() else {
-            preconditionFailure("who stands in line has something to deliver")
+    /// The end is the queue's from now on. It lies in its subscription, which stands in line, or is to be returned.
+    mutating func add(_ subscription: Subscription, _ terminal: consuming Terminal) -> DecodedImage? {
+        let displaced = subscription.pending.add(terminal)
+        schedule(subscription)
+        return displaced
+    }
+
+    /// What is delivered next.
+    enum Taken: ~Copyable {
+        /// `returnTaken` must follow when it has been delivered.
+        case event(Subscription, DownloadEvent)
+        /// The end is with whoever has taken it.
+        case terminal(Subscription, Terminal)
+
+        /// Says whether a callback ran. Whoever is to be returned is `delivered` from now on.
+        consuming func deliver(_ delivered: inout Subscription?) -> Bool {
+            switch consume self {
+            case .event(let subscription, let event):
+                delivered = subscription
+                return subscription.deliver(event)
+            case .terminal(let subscription, let terminal):
+                delivered = nil
+                return subscription.deliver(terminal)
+            }
         }
+
+        /// Nobody is told, and who was to end has ended.
+        consuming func discard() {
+            switch consume self {
+            case .event: break
+            case .terminal(let subscription, let terminal): subscription.discard(terminal)
+            }
+        }
+    }
+
+    mutating func take() -> Taken? {
+        guard let subscription = ready.popFirst() else { return nil }
+        switch subscription.pending.takeFirst() {
         // It stays scheduled meanwhile: events that come now only wait with it.
-        return (subscription, event)
+        case .event(let event): return .event(subscription, event)
+        // Nothing comes after it.
+        case .terminal(let terminal): return .terminal(subscription, terminal)
+        case nil: preconditionFailure("who stands in line has something to deliver")
+        }
     }
 
     /// Behind the others, if more has to be delivered.
@@ -30,13 +66,20 @@ struct DeliveryQueue: ~Copyable {
         if !subscription.pending.isEmpty { schedule(subscription) }
     }
 
-    /// Everyone who waits, and what for; empty afterwards.
-    mutating func takeAll() -> [(Subscription, PendingEvents)] {
-        var all: [(Subscription, PendingEvents)] = []
+    /// Everyone who waits, and what for.
+    struct Waiting: ~Copyable {
+        let subscription: Subscription
+        let pending: PendingEvents
+    }
+
+    /// Empty afterwards.
+    mutating func takeAll() -> Queue<Waiting> {
+        var all = Queue<Waiting>()
         while let subscription = ready.popFirst() {
             subscription.isScheduled = false
-            all.append((subscription, subscription.pending))
-            subscription.pending = .nothing
+            var pending = PendingEvents.nothing
+            swap(&pending, &subscription.pending)
+            all.append(Waiting(subscription: subscription, pending: pending))
         }
         return all
     }

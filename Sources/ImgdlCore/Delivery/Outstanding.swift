@@ -34,19 +34,28 @@ package final class Outstanding: @unchecked Sendable {
 
     package var count: Int { accepted.load(ordering: .relaxed) }
 
-    func accept(_ subscription: Subscription) {
+    func accept(_ subscription: Subscription) -> RequestEnd {
         accepted.add(1, ordering: .relaxed)
         subscription.isAccepted = true
-        if !subscription.isHeld { enter(subscription) }
+        return enter(subscription)
     }
 
     /// One that will be accepted later, or end without: it counts for those who wait.
-    func hold(_ subscription: Subscription) {
-        subscription.isHeld = true
-        enter(subscription)
+    func hold(_ subscription: Subscription) -> RequestEnd { enter(subscription) }
+
+    func accept(held end: borrowing RequestEnd) {
+        accepted.add(1, ordering: .relaxed)
+        end.subscription.isAccepted = true
     }
 
-    private func enter(_ subscription: Subscription) {
+    /// It is owed its end from now on.
+    private func enter(_ subscription: Subscription) -> RequestEnd {
+        assert(subscription.markOwed(), "a request is owed two ends")
+        count(subscription)
+        return RequestEnd(subscription, Obligation())
+    }
+
+    private func count(_ subscription: Subscription) {
         live.add(1, ordering: .sequentiallyConsistent)
         guard let executor = subscription.pumped else { return }
         lock.withLock {
@@ -77,7 +86,9 @@ package final class Outstanding: @unchecked Sendable {
         return metrics ?? nil
     }
 
-    func complete(_ subscription: Subscription) {
+    /// It has been told, or discarded: nothing of it is owed any more.
+    func complete(_ subscription: Subscription, _ obligation: consuming Obligation) {
+        obligation.fulfil()
         if subscription.markComplete() {
             lock.withLock { awaited[ObjectIdentifier(subscription)]?.ended.broadcast() }
         }
@@ -218,6 +229,23 @@ package final class Outstanding: @unchecked Sendable {
     }
 
     private static var timeIsOver: Failure { Failure(.waitTimeout, "the time given is over") }
+}
+
+/// What a request is owed from `accept` or `hold` until `complete`, which alone make it and use it up: to lose it is a trap in
+/// debug builds. It has no size.
+struct Obligation: ~Copyable {
+    fileprivate init() {}
+
+    #if DEBUG
+        deinit { Self.trap() }
+
+        /// A function that returns, as far as the compiler knows: more follows where a value ends.
+        @inline(never) private static func trap() { preconditionFailure("a request was let go of without its end") }
+
+        fileprivate consuming func fulfil() { discard self }
+    #else
+        fileprivate consuming func fulfil() {}
+    #endif
 }
 
 extension Condition {

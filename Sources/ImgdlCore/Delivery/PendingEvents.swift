@@ -1,18 +1,14 @@
 /// What waits to be delivered to one subscription. Most wait for their terminal alone, which needs nothing besides.
-enum PendingEvents {
+enum PendingEvents: ~Copyable {
     case nothing
-    case terminal(DownloadResult)
+    case terminal(Terminal)
     case several(SeveralEvents)
     case steps(PendingSteps)
 
     /// The picture that the event takes the place of.
     mutating func add(_ event: DownloadEvent) -> DecodedImage? {
-        switch self {
+        switch consume self {
         case .nothing:
-            if case .terminal(let result) = event {
-                self = .terminal(result)
-                return nil
-            }
             if case .step(let step) = event {
                 self = .steps(PendingSteps(step))
                 return nil
@@ -20,12 +16,33 @@ enum PendingEvents {
             let several = SeveralEvents()
             self = .several(several)
             return several.add(event)
-        case .terminal:
+        case .terminal(let terminal):
             // Nothing comes after it.
+            self = .terminal(terminal)
             return nil
-        case .several(let several): return several.add(event)
+        case .several(let several):
+            self = .several(several)
+            return several.add(event)
         case .steps(let steps):
+            self = .steps(steps)
             steps.add(event)
+            return nil
+        }
+    }
+
+    /// The picture that it takes the place of.
+    mutating func add(_ terminal: consuming Terminal) -> DecodedImage? {
+        switch consume self {
+        case .nothing:
+            self = .terminal(terminal)
+            return nil
+        case .terminal: preconditionFailure("a request has one terminal")
+        case .several(let several):
+            self = .several(several)
+            return several.end(terminal)
+        case .steps(let steps):
+            self = .steps(steps)
+            steps.end(terminal)
             return nil
         }
     }
@@ -39,47 +56,69 @@ enum PendingEvents {
         }
     }
 
-    var terminal: DownloadResult? {
-        switch self {
+    /// The rest is for nobody.
+    consuming func onlyTerminal() -> Terminal? {
+        switch consume self {
         case .nothing: nil
-        case .terminal(let result): result
-        case .several(let several): several.terminal
-        case .steps(let steps): steps.terminal
+        case .terminal(let terminal): terminal
+        case .several(let several): several.takeTerminal()
+        case .steps(let steps): steps.takeTerminal()
         }
     }
 
-    mutating func takeFirst() -> DownloadEvent? {
-        switch self {
-        case .nothing: return nil
-        case .terminal(let result):
+    mutating func takeFirst() -> PendingEvent? {
+        switch consume self {
+        case .nothing:
             self = .nothing
-            return .terminal(result)
-        case .several(let several): return several.takeFirst()
-        case .steps(let steps): return steps.takeFirst()
+            return nil
+        case .terminal(let terminal):
+            self = .nothing
+            return .terminal(terminal)
+        case .several(let several):
+            self = .several(several)
+            return several.takeFirst()
+        case .steps(let steps):
+            self = .steps(steps)
+            return steps.takeFirst()
         }
     }
+}
+
+/// What is taken to be delivered.
+enum PendingEvent: ~Copyable {
+    case event(DownloadEvent)
+    case terminal(Terminal)
 }
 
 /// Steps of a batch that wait: each is told, and so is an event of its own. No more than it has requests.
 final class PendingSteps {
     private var steps = Queue<BatchProgress>()
-    private(set) var terminal: DownloadResult?
+    private var terminal: Terminal?
 
     init(_ first: BatchProgress) { steps.append(first) }
 
     func add(_ event: DownloadEvent) {
-        switch event {
-        case .step(let step): steps.append(step)
-        case .terminal(let result): terminal = result
-        default: preconditionFailure("a batch announces steps and its end alone")
+        guard case .step(let step) = event else { preconditionFailure("a batch announces steps and its end alone") }
+        steps.append(step)
+    }
+
+    func end(_ terminal: consuming Terminal) { self.terminal = consume terminal }
+
+    func takeTerminal() -> Terminal? { terminal.take() }
+
+    var isEmpty: Bool { steps.isEmpty && !hasEnded }
+
+    private var hasEnded: Bool {
+        switch terminal {
+        case .none: false
+        case .some: true
         }
     }
 
-    var isEmpty: Bool { steps.isEmpty && terminal == nil }
-
-    func takeFirst() -> DownloadEvent? {
-        if let step = steps.popFirst() { return .step(step) }
-        return terminal.take().map { .terminal($0) }
+    func takeFirst() -> PendingEvent? {
+        if let step = steps.popFirst() { return .event(.step(step)) }
+        if let terminal = terminal.take() { return .terminal(terminal) }
+        return nil
     }
 }
 
@@ -92,7 +131,7 @@ final class SeveralEvents {
     private var header: ImageHeader?
     private var hasProgress = false
     private var partial: DecodedImage?
-    private(set) var terminal: DownloadResult?
+    private var terminal: Terminal?
     private var latest = Progress()
 
     /// The partial picture that is not delivered any more.
@@ -115,20 +154,37 @@ final class SeveralEvents {
             let displaced = partial
             partial = image
             return displaced
-        case .terminal(let result):
-            terminal = result
-            // The final picture takes the place of a partial one.
-            return partial.take()
         case .step: preconditionFailure("a batch announces steps and its end alone")
         }
         return nil
     }
 
-    var isEmpty: Bool {
-        !isStarted && response == nil && header == nil && !hasProgress && partial == nil && terminal == nil
+    /// The partial picture, whose place the final one takes.
+    func end(_ terminal: consuming Terminal) -> DecodedImage? {
+        self.terminal = consume terminal
+        return partial.take()
     }
 
-    func takeFirst() -> DownloadEvent? {
+    func takeTerminal() -> Terminal? { terminal.take() }
+
+    var isEmpty: Bool {
+        !isStarted && response == nil && header == nil && !hasProgress && partial == nil && !hasEnded
+    }
+
+    private var hasEnded: Bool {
+        switch terminal {
+        case .none: false
+        case .some: true
+        }
+    }
+
+    func takeFirst() -> PendingEvent? {
+        if let event = takeEvent() { return .event(event) }
+        if let terminal = terminal.take() { return .terminal(terminal) }
+        return nil
+    }
+
+    private func takeEvent() -> DownloadEvent? {
         if isStarted {
             isStarted = false
             return .started
@@ -139,8 +195,7 @@ final class SeveralEvents {
             hasProgress = false
             return .progress(latest)
         }
-        if let partial = partial.take() { return .partial(partial, latest) }
-        return terminal.take().map { .terminal($0) }
+        return partial.take().map { .partial($0, latest) }
     }
 
     private func note(_ progress: Progress) {

@@ -38,16 +38,31 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     }
 
     package func post(_ subscription: Subscription, _ event: DownloadEvent) {
-        let (isDropped, wakes, displaced) = lock.withLock { () -> (Bool, Bool, DecodedImage?) in
+        add(subscription) { $0.add(subscription, event) }
+    }
+
+    package func post(_ subscription: Subscription, _ terminal: consuming Terminal) {
+        // A closure uses up what it may take out, and nothing else.
+        var owed: Terminal? = terminal
+        add(subscription) { queue in
+            guard let terminal = owed.take() else { return nil }
+            return queue.add(subscription, terminal)
+        }
+        // Nobody will dispatch it.
+        if let terminal = owed.take() { subscription.discard(terminal) }
+    }
+
+    /// Unless its host has let go of it. `add` gives what is displaced, which ends outside the lock.
+    private func add(_ subscription: Subscription, _ add: (inout DeliveryQueue) -> DecodedImage?) {
+        let (wakes, displaced) = lock.withLock { () -> (Bool, DecodedImage?) in
             // What a dispatch has in hand is ended by that dispatch, when its callback has returned.
-            if isClosed, !subscription.isScheduled { return (true, false, nil) }
+            if isClosed, !subscription.isScheduled { return (false, nil) }
             let wasEmpty = queue.isEmpty
-            let displaced = queue.add(subscription, event)
-            return (false, wasEmpty && !queue.isEmpty, displaced)
+            let displaced = add(&queue)
+            return (wasEmpty && !queue.isEmpty, displaced)
         }
         withExtendedLifetime(displaced) {}
         if wakes { signal() }
-        if isDropped, case .terminal(let result) = event { subscription.discard(result) }
     }
 
     /// How many callbacks ran: none when the process exits. Throws `wouldDeadlock` when called inside one of them or on
@@ -71,9 +86,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         var delivered: Subscription?
         Occupation.with(.pumping(.passUnretained(self))) {
             // An event that nobody is told takes nobody's place: none has run only where none waited.
-            while ran < limit, let (subscription, event) = takeNext(after: delivered) {
-                if subscription.deliver(event) { ran += 1 }
-                delivered = subscription
+            while ran < limit, let taken = takeNext(after: delivered) {
+                if taken.deliver(&delivered) { ran += 1 }
             }
         }
         let (isLeft, wasClosed) = lock.withLock { () -> (Bool, Bool) in
@@ -86,10 +100,11 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         return ran
     }
 
-    private func takeNext(after delivered: Subscription?) -> (Subscription, DownloadEvent)? {
-        lock.withLock {
+    private func takeNext(after delivered: Subscription?) -> DeliveryQueue.Taken? {
+        lock.withLock { () -> DeliveryQueue.Taken? in
             if let delivered { queue.returnTaken(delivered) }
-            return isClosed ? nil : queue.take()
+            if isClosed { return nil }
+            return queue.take()
         }
     }
 
@@ -102,18 +117,22 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
 
     private func dropWaiting() {
         Occupation.with(.pumping(.passUnretained(self))) {
-            for (subscription, result) in takeEnded() { subscription.discard(result) }
+            var ended = takeEnded()
+            while let taken = ended.popFirst() { taken.discard() }
         }
     }
 
     /// Those whose terminal waited. What waited with them has ended when this returns, and its memory has come back.
-    private func takeEnded() -> [(Subscription, DownloadResult)] {
-        let all = lock.withLock { queue.takeAll() }
-        return all.compactMap { subscription, pending in
-            guard let result = pending.terminal else { return nil }
-            result.letGoOfContent()
-            return (subscription, result)
+    private func takeEnded() -> Queue<DeliveryQueue.Taken> {
+        var all = lock.withLock { queue.takeAll() }
+        var ended = Queue<DeliveryQueue.Taken>()
+        while let waiting = all.popFirst() {
+            let subscription = waiting.subscription
+            guard let terminal = waiting.pending.onlyTerminal() else { continue }
+            terminal.result.letGoOfContent()
+            ended.append(.terminal(subscription, terminal))
         }
+        return ended
     }
 
     private func signal() {

@@ -21,25 +21,31 @@ package final class Recipient: Sendable {
         tellsAtOnce = sink == nil || self.executor is InlineExecutor
     }
 
-    /// To its executor, or, where nobody listens, at once.
+    /// To its executor, where somebody listens.
     func post(_ event: DownloadEvent, of subscription: Subscription) {
-        if sink == nil { subscription.deliver(event) } else { executor.post(subscription, event) }
+        if sink != nil { executor.post(subscription, event) }
+    }
+
+    /// Where nobody listens it is over at once.
+    func post(_ terminal: consuming Terminal, of subscription: Subscription) {
+        if sink == nil { subscription.deliver(terminal) } else { executor.post(subscription, terminal) }
     }
 
     /// Tells what is told last, and does what follows from it, on the executor's thread. Says whether a callback ran.
-    func end(_ subscription: Subscription, _ result: DownloadResult) -> Bool {
+    func end(_ subscription: Subscription, _ terminal: consuming Terminal) -> Bool {
+        let result = terminal.result
         var isTold = false
         outstanding.beginTerminal(subscription, result)
         if sink != nil {
             // Looked up twice: one that is kept for both would be counted.
-            isTold = sink?.deliver(.terminal(result), of: subscription) == true
+            isTold = sink?.deliver(result, of: subscription) == true
             sink?.close(subscription)
             // A callback has had them: nothing keeps pixels alive behind the caller's back.
             result.letGoOfContent()
         } else {
             result.letGoOfCharges()
         }
-        outstanding.complete(subscription)
+        outstanding.complete(subscription, terminal.obligation)
         return isTold
     }
 }

@@ -5,6 +5,8 @@ package protocol EventSink: AnyObject, Sendable {
     /// Says whether a callback ran. Never called twice at the same time for one subscription. No lock is held.
     @discardableResult
     func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool
+    /// The terminal, likewise: nothing but `close` follows.
+    func deliver(_ terminal: DownloadResult, of subscription: Subscription) -> Bool
     /// Nothing of it will be delivered any more. Once.
     func close(_ subscription: Subscription)
 }
@@ -14,13 +16,8 @@ package protocol EventSink: AnyObject, Sendable {
 /// Cancelling is a flag besides a command to the engine: an event that has not been taken for delivery when the flag is
 /// set is never delivered, and the terminal turns into `cancelled` (features D14, I4).
 ///
-/// One at a time owes its end:
-/// - its batch, while it is held back: the batch submits it, or has the engine end it;
-/// - the mailbox, until the engine has taken its command: it refuses what comes once it is shut down, and what it
-///   has left when it closes the engine ends in its last turn;
-/// - the engine, while it has a slot in the rules, which end whatever they have: the queue at `cancelAll` and shutdown, what
-///   a hook, the cache, the transport or a decoder answers for when that answers, is cancelled, or is past its time;
-/// - its executor, from the `post` of the terminal until that has been told; one that is released discards it.
+/// Who owes its end has a `RequestEnd`; whoever has the subscription alone may cancel it, ask about it, or tell it what is not
+/// its end.
 ///
 /// One block of 128 bytes: a million of them may wait.
 package final class Subscription: @unchecked Sendable {
@@ -50,7 +47,6 @@ package final class Subscription: @unchecked Sendable {
     private let state = Atomic<UInt8>(0)
     /// Changed by whoever accepts it, before the engine has it.
     var isAccepted = false
-    var isHeld = false
 
     static let noSlot = UInt32.max
 
@@ -66,11 +62,7 @@ package final class Subscription: @unchecked Sendable {
         self.submitted = submitted
     }
 
-    #if DEBUG
-        deinit { precondition(isComplete || !isAccepted && !isHeld, "a request was let go of without its end") }
-    #endif
-
-    /// For events that are about no request: it only brings them to an executor.
+    /// For events that are about no request: it only brings them to an executor. It is owed an end where one is held of it.
     convenience init(announcingTo recipient: Recipient) {
         let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil)
         let template = RequestTemplate(
@@ -110,6 +102,8 @@ package final class Subscription: @unchecked Sendable {
         static let awaited: UInt8 = 4
         /// Its callback has returned.
         static let complete: UInt8 = 8
+        /// In debug builds: there is, or was, an end of it.
+        static let owed: UInt8 = 16
     }
 
     var isCancelled: Bool { has(Mark.cancelled) }
@@ -121,11 +115,9 @@ package final class Subscription: @unchecked Sendable {
     func markAwaited() { mark(Mark.awaited) }
 
     /// Whether somebody may wait for that.
-    func markComplete() -> Bool {
-        let before = mark(Mark.complete)
-        assert(before & Mark.complete == 0, "a request has ended twice")
-        return before & Mark.awaited != 0
-    }
+    func markComplete() -> Bool { mark(Mark.complete) & Mark.awaited != 0 }
+    /// False the second time.
+    func markOwed() -> Bool { mark(Mark.owed) & Mark.owed == 0 }
 
     private func has(_ mark: UInt8) -> Bool { state.load(ordering: .sequentiallyConsistent) & mark != 0 }
 
@@ -153,9 +145,14 @@ package final class Subscription: @unchecked Sendable {
     /// Its terminal has been told when `post` returns.
     var isToldAtOnce: Bool { template.tellsAtOnce && (ownExecutor == nil || !hasSink) }
 
-    /// To its executor, or, where nobody listens, at once.
+    /// To its executor, where somebody listens.
     func post(_ event: DownloadEvent) {
         if let ownExecutor, hasSink { ownExecutor.post(self, event) } else { template.post(event, of: self) }
+    }
+
+    /// To its executor, or, where nobody listens, at once. Of `RequestEnd`.
+    func post(_ terminal: consuming Terminal) {
+        if let ownExecutor, hasSink { ownExecutor.post(self, terminal) } else { template.post(terminal, of: self) }
     }
 
     /// For this subscriber: whether it may show secrets in the URL's query, its options say.
@@ -163,32 +160,35 @@ package final class Subscription: @unchecked Sendable {
         failure.message(about: url, redirectedTo: target, showsWholeURL: options.showsFullURLs)
     }
 
-    /// One that the engine never had.
-    func end(_ failure: Failure?) {
-        let message = failure.map { self.message(of: $0) } ?? ""
-        post(.terminal(DownloadResult(failure: failure, message: message)))
-    }
-
     /// Runs the callback, and says whether it did: a cancelled one is not told. Called by the executor on its thread,
     /// for one event after the other.
     @discardableResult
     func deliver(_ event: DownloadEvent) -> Bool {
         Occupation.with(.delivery(.passUnretained(self))) {
-            switch event {
-            case .terminal(let result):
-                if isCancelled, result.code != .cancelled {
-                    correctStatistics(result.code)
-                    return end(cancelled(result))
-                }
-                return end(result)
-            default: return !isCancelled && sink?.deliver(event, of: self) == true
-            }
+            !isCancelled && sink?.deliver(event, of: self) == true
         }
     }
 
-    private func end(_ result: DownloadResult) -> Bool {
-        let isTold = template.end(self, result)
-        rarities.look { $0.whenComplete?(result.code) }
+    /// The last: of one that has been cancelled meanwhile, that.
+    @discardableResult
+    func deliver(_ terminal: consuming Terminal) -> Bool {
+        // A closure uses up what it may take out, and nothing else.
+        var owed: Terminal? = terminal
+        return Occupation.with(.delivery(.passUnretained(self))) {
+            guard let terminal = owed.take() else { return false }
+            return end(terminal)
+        }
+    }
+
+    private func end(_ ended: consuming Terminal) -> Bool {
+        var terminal = ended
+        if isCancelled, terminal.result.code != .cancelled {
+            correctStatistics(terminal.result.code)
+            terminal = Terminal(cancelled(terminal.result), terminal.obligation)
+        }
+        let code = terminal.result.code
+        let isTold = template.end(self, terminal)
+        rarities.look { $0.whenComplete?(code) }
         return isTold
     }
 
@@ -200,14 +200,15 @@ package final class Subscription: @unchecked Sendable {
     }
 
     /// Ends it without a callback, and not as it had ended: its executor is gone.
-    func discard(_ ended: DownloadResult) {
-        correctStatistics(ended.code)
+    func discard(_ terminal: consuming Terminal) {
+        correctStatistics(terminal.result.code)
         let reason = "its executor is gone"
         let result = DownloadResult(failure: Failure(.cancelled, reason), message: reason)
         outstanding.beginTerminal(self, result)
+        var owed: Obligation? = terminal.obligation
         Occupation.with(.delivery(.passUnretained(self))) {
             sink?.close(self)
-            outstanding.complete(self)
+            if let obligation = owed.take() { outstanding.complete(self, obligation) }
             rarities.look { $0.whenComplete?(result.code) }
         }
     }

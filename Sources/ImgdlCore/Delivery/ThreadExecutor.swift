@@ -12,9 +12,23 @@ package final class ThreadExecutor: Executor, @unchecked Sendable {
     }
 
     package func post(_ subscription: Subscription, _ event: DownloadEvent) {
+        add { $0.add(subscription, event) }
+    }
+
+    package func post(_ subscription: Subscription, _ terminal: consuming Terminal) {
+        // A closure uses up what it may take out, and nothing else.
+        var owed: Terminal? = terminal
+        add { queue in
+            guard let terminal = owed.take() else { return nil }
+            return queue.add(subscription, terminal)
+        }
+    }
+
+    /// `add` gives what is displaced, which ends outside the lock.
+    private func add(_ add: (inout DeliveryQueue) -> DecodedImage?) {
         let displaced = lock.withLock {
             defer { changed.signal() }
-            return queue.add(subscription, event)
+            return add(&queue)
         }
         withExtendedLifetime(displaced) {}
     }
@@ -35,13 +49,12 @@ package final class ThreadExecutor: Executor, @unchecked Sendable {
             let next = takeNext(after: delivered)
             // Nothing delivered before is held while the thread sleeps: it may have a picture in it.
             delivered = nil
-            guard let (subscription, event) = next ?? waitForNext() else { return }
-            subscription.deliver(event)
-            delivered = subscription
+            guard let taken = next ?? waitForNext() else { return }
+            _ = taken.deliver(&delivered)
         }
     }
 
-    private func takeNext(after delivered: Subscription?) -> (Subscription, DownloadEvent)? {
+    private func takeNext(after delivered: Subscription?) -> DeliveryQueue.Taken? {
         lock.withLock {
             if let delivered { queue.returnTaken(delivered) }
             return queue.take()
@@ -49,8 +62,8 @@ package final class ThreadExecutor: Executor, @unchecked Sendable {
     }
 
     /// nil at the end.
-    private func waitForNext() -> (Subscription, DownloadEvent)? {
-        lock.withLock {
+    private func waitForNext() -> DeliveryQueue.Taken? {
+        lock.withLock { () -> DeliveryQueue.Taken? in
             while true {
                 if let next = queue.take() { return next }
                 if isClosing { return nil }

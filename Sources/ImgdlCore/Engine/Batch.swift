@@ -31,12 +31,16 @@ package final class Batch: @unchecked Sendable {
     package let downloader: Downloader
     private let lock = Lock()
     private var rules: BatchRules
-    /// nil once it has ended.
-    private var subscriptions: [Subscription?]
+    /// Those that have begun; nil once one has ended.
+    private var begun: [Subscription?] = []
+    /// Of those that have not.
+    private var held = Queue<RequestEnd>()
     private var isBeginning = false
     /// In place of their own, of those that have not begun.
     private var priority: Priority?
     private let announcement: Subscription
+    /// Until the last step.
+    private var announcementEnd: RequestEnd?
     private let announcer: Announcer
     /// Steps that its executor does not have yet.
     private var steps = Queue<BatchProgress>()
@@ -47,15 +51,14 @@ package final class Batch: @unchecked Sendable {
         sink: any BatchSink
     ) {
         self.downloader = downloader
-        self.subscriptions = subscriptions
         rules = BatchRules(count: subscriptions.count, width: width)
         announcer = Announcer(sink)
         announcement = Subscription(
             announcingTo: Recipient(downloader, executor: executor, sink: announcer))
-        downloader.outstanding.hold(announcement)
+        announcementEnd = downloader.outstanding.hold(announcement)
         for (index, subscription) in subscriptions.enumerated() {
             subscription.extras.whenComplete = { [unowned self] code in ended(index, code) }
-            downloader.outstanding.hold(subscription)
+            held.append(downloader.outstanding.hold(subscription))
         }
     }
 
@@ -64,14 +67,16 @@ package final class Batch: @unchecked Sendable {
     /// Once, when the downloader holds it.
     func start() {
         guard progress.total == 0 else { return beginNext() }
-        downloader.end([announcement], nil)
+        var announced = Queue<RequestEnd>()
+        if let end = announcementEnd.take() { announced.append(end) }
+        downloader.end(announced, nil)
         downloader.forget(self)
     }
 
     /// All that have not ended.
     package func cancel() {
-        let waiting = lock.withLock { () -> [Subscription] in
-            for case let subscription? in subscriptions[..<rules.next] { downloader.cancel(subscription) }
+        let waiting = lock.withLock { () -> Queue<RequestEnd> in
+            for case let subscription? in begun { downloader.cancel(subscription) }
             return takeWaiting()
         }
         downloader.end(waiting, Self.cancelled)
@@ -87,14 +92,17 @@ package final class Batch: @unchecked Sendable {
 
     package func setPriority(_ priority: Priority) {
         lock.withLock {
-            for case let subscription? in subscriptions[..<rules.next] {
-                downloader.setPriority(subscription, priority)
-            }
+            for case let subscription? in begun { downloader.setPriority(subscription, priority) }
             self.priority = priority
         }
     }
 
-    private func takeWaiting() -> [Subscription] { rules.cancelWaiting().compactMap { subscriptions[$0] } }
+    /// None the second time. Inside the lock.
+    private func takeWaiting() -> Queue<RequestEnd> {
+        var waiting = Queue<RequestEnd>()
+        if !rules.cancelWaiting().isEmpty { swap(&held, &waiting) }
+        return waiting
+    }
 
     static var cancelled: Failure { Failure(.cancelled, "cancelled before it was begun") }
 
@@ -108,31 +116,46 @@ package final class Batch: @unchecked Sendable {
             })
         else { return }
         while true {
-            let refused = lock.withLock { () -> (Subscription, Failure)?? in
-                // Under the lock, so that a cancel or a priority comes after it in the mailbox.
-                guard let index = rules.begin(), let subscription = subscriptions[index] else {
-                    isBeginning = false
-                    return .none
-                }
-                do throws(Failure) {
-                    try downloader.accept(subscription)
-                    if let priority, priority != subscription.options.priority {
-                        downloader.setPriority(subscription, priority)
-                    }
-                    return .some(nil)
-                } catch {
-                    return (subscription, error)
-                }
+            var refused = Queue<RequestEnd>()
+            let outcome = lock.withLock { beginOne(&refused) }
+            switch outcome {
+            case .none: return
+            case .begun: break
+            case .refused(let failure): downloader.end(refused, failure)
             }
-            guard let refused else { return }
-            if let (subscription, failure) = refused { downloader.end([subscription], failure) }
         }
+    }
+
+    private enum Beginning {
+        /// There is none that may begin.
+        case none
+        case begun
+        case refused(Failure)
+    }
+
+    /// Under the lock, so that a cancel or a priority comes after it in the mailbox.
+    private func beginOne(_ refused: inout Queue<RequestEnd>) -> Beginning {
+        guard rules.begin() != nil, let end = held.popFirst() else {
+            isBeginning = false
+            return .none
+        }
+        let subscription = end.subscription
+        begun.append(subscription)
+        var owed: RequestEnd? = end
+        do throws(Failure) {
+            try downloader.accept(&owed)
+        } catch {
+            if let end = owed.take() { refused.append(end) }
+            return .refused(error)
+        }
+        if let priority, priority != subscription.options.priority { downloader.setPriority(subscription, priority) }
+        return .begun
     }
 
     /// Its callback has returned.
     private func ended(_ index: Int, _ code: ErrorCode) {
         let isFinished = lock.withLock { () -> Bool in
-            subscriptions[index] = nil
+            if index < begun.count { begun[index] = nil }
             rules.ended(index, code)
             steps.append(rules.progress)
             return rules.progress.isFinished
@@ -153,7 +176,7 @@ package final class Batch: @unchecked Sendable {
         while let step = takeStep() {
             if step.isFinished {
                 announcer.last = step
-                announcement.end(nil)
+                lock.withLock { announcementEnd.take() }?.post(nil)
                 downloader.forget(self)
             } else {
                 announcement.post(.step(step))
@@ -179,12 +202,11 @@ private final class Announcer: EventSink, @unchecked Sendable {
     init(_ sink: any BatchSink) { self.sink = sink }
 
     func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
-        switch event {
-        case .step(let step): sink.deliver(step)
-        case .terminal: sink.deliver(last)
-        default: preconditionFailure("a batch announces steps and its end alone")
-        }
+        guard case .step(let step) = event else { preconditionFailure("a batch announces steps and its end alone") }
+        return sink.deliver(step)
     }
+
+    func deliver(_ terminal: DownloadResult, of subscription: Subscription) -> Bool { sink.deliver(last) }
 
     func close(_ subscription: Subscription) { sink.close() }
 }

@@ -29,21 +29,21 @@ extension Downloader {
         batch.start()
     }
 
-    /// Accepts one that was held. Throws `shutDown`, `invalidOperation`.
-    func accept(_ held: Subscription) throws(Failure) {
-        try mailbox.submit(held) {
-            outstanding.accept(held)
+    /// Accepts one that was held, and takes it: there must be one. Throws `shutDown`, `invalidOperation`, and leaves it then.
+    func accept(_ held: inout RequestEnd?) throws(Failure) {
+        try mailbox.submit {
+            guard let end = held.take() else { preconditionFailure("nothing is held") }
+            outstanding.accept(held: end)
             statistics.submit()
+            return end
         }
     }
 
     /// Ends some that were never accepted, on the engine's thread as long as there is one.
-    func end(_ subscriptions: [Subscription], _ failure: Failure?) {
-        guard !subscriptions.isEmpty, !mailbox.post(.end(subscriptions, failure)) else { return }
-        for subscription in subscriptions {
-            statistics.drop(subscription, failure)
-            subscription.end(failure)
-        }
+    func end(_ held: consuming Queue<RequestEnd>, _ failure: Failure?) {
+        if held.isEmpty { return }
+        let requests = UnsubmittedRequests(held, failure)
+        if !mailbox.end(requests) { requests.end(statistics) }
     }
 
     func forget(_ batch: Batch) { lock.withLock { batches[ObjectIdentifier(batch)] = nil } }

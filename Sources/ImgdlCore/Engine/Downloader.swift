@@ -200,13 +200,12 @@ package final class Downloader: @unchecked Sendable {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, url: url, template, on: pumped,
             userData: userData, submitted: clock.now())
-        try mailbox.submit(subscription) { accept(subscription, willAccept) }
-    }
-
-    private func accept(_ subscription: Subscription, _ willAccept: (Subscription) -> Void) {
-        outstanding.accept(subscription)
-        statistics.submit()
-        willAccept(subscription)
+        try mailbox.submit {
+            let end = outstanding.accept(subscription)
+            statistics.submit()
+            willAccept(subscription)
+            return end
+        }
     }
 
     package func cancel(_ subscription: Subscription) {

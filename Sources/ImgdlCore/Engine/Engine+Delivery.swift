@@ -29,15 +29,17 @@ extension Engine {
 
     func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
         // One of the rules' own, whom nobody tells anything, has none.
-        guard let subscription = subscriptions.take(SlotTable<Subscription>.slot(subscriber)) else { return }
-        let terminal =
-            active.look(at: Int(subscription.transferSlot)) { result(of: subscription, $0, outcome) }
-            ?? result(of: subscription, outcome)
-        subscription.post(.terminal(terminal))
-        if let executor = subscription.executorIdentity, let number = executors.number(executor) {
-            executors.leave(number)
-        }
+        guard let end = subscriptions.take(SlotTable<Subscription>.slot(subscriber)) else { return }
+        let executor = end.subscription.executorIdentity.flatMap { executors.number($0) }
+        let result = result(of: end.subscription, outcome)
+        end.post(result)
+        if let executor { executors.leave(executor) }
         clock.passes()
+    }
+
+    private func result(of subscription: Subscription, _ outcome: Outcome) -> DownloadResult {
+        active.look(at: Int(subscription.transferSlot)) { result(of: subscription, $0, outcome) }
+            ?? resultOfWaiting(subscription, outcome)
     }
 
     private func result(
@@ -87,7 +89,7 @@ extension Engine {
     }
 
     /// Of one that never left the queue.
-    private func result(of subscription: Subscription, _ outcome: Outcome) -> DownloadResult {
+    private func resultOfWaiting(_ subscription: Subscription, _ outcome: Outcome) -> DownloadResult {
         var failure: Failure?
         if case .failure(let reason, _) = outcome { failure = reason }
         return result(of: subscription, failure, Progress(), [], DownloadResult.Content())

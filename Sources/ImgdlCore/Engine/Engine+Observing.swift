@@ -66,15 +66,6 @@ extension Engine {
         measurements.look(at: id.slot) { statistics.update($0, body) }
     }
 
-    /// These, which never had a transfer.
-    func end(_ subscriptions: [Subscription], _ failure: Failure?) {
-        for subscription in subscriptions {
-            statistics.drop(subscription, failure)
-            subscription.end(failure)
-            clock.passes()
-        }
-    }
-
     // MARK: The observer
 
     func observe(_ id: TransferID, _ milestone: Milestone, _ subscribers: Int) {
@@ -113,25 +104,26 @@ extension Engine {
         old?.close()
     }
 
-    /// The engine ends; `untaken`: commands that came too late, of which some still owe a word to somebody. Whose process
+    /// The engine ends; `untaken`: messages that came too late, of which some still owe a word to somebody. Whose process
     /// exits hears nothing any more.
-    func settle(_ untaken: consuming Queue<Command>, isExiting: Bool) {
+    func settle(_ untaken: consuming Queue<Message>, isExiting: Bool) {
         if isExiting { return leak(untaken) }
         replaceObserver(nil)
-        while let command = untaken.popFirst() {
-            switch command {
-            case .setObserver(let observer): observer?.close()
-            case .end(let subscriptions, let failure): end(subscriptions, failure)
-            default: break
+        while let message = untaken.popFirst() {
+            switch consume message {
+            // It is taken before the command behind which none is.
+            case .submit: preconditionFailure("a mailbox that is shut down has no request left")
+            case .end(let requests): requests.end(statistics) { clock.passes() }
+            case .command(let command): if case .setObserver(let observer) = command { observer?.close() }
             }
         }
     }
 
     /// In debug builds a request that is let go of without its end is a trap, and at exit() it may have none.
-    private func leak(_ untaken: consuming Queue<Command>) {
+    private func leak(_ untaken: consuming Queue<Message>) {
         #if DEBUG
-            while let command = untaken.popFirst() {
-                UnsafeMutablePointer<Command>.allocate(capacity: 1).initialize(to: command)
+            while let message = untaken.popFirst() {
+                UnsafeMutablePointer<Message>.allocate(capacity: 1).initialize(to: message)
             }
         #endif
     }

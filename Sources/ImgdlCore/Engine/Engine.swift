@@ -22,7 +22,7 @@ final class Engine {
     var stepsInWork = 0 {
         didSet { downloads.hasFreeWorker = stepsInWork < workers.width }
     }
-    var subscriptions = ObjectTable<Subscription>()
+    var subscriptions = OwedEnds()
     var executors = ExecutorNumbers()
     var active = ObjectTable<ActiveTransfer>()
     let bodyMemory = BodyMemory()
@@ -34,7 +34,7 @@ final class Engine {
     private var prompts = Queue<Prompt>()
     /// Empty, for the memory that it has.
     private var spareActions = Queue<Action>()
-    private var spareCommands = Queue<Command>()
+    private var spareMessages = Queue<Message>()
     /// The number of network changes that the transport has left its connections for.
     private var networkChanges: UInt64 = 0
     /// The number of times that the host has entered the background and those were paused that do not go on there.
@@ -197,46 +197,62 @@ final class Engine {
         guard !isPerformingCommands else { return }
         isPerformingCommands = true
         takeReleasedMemory()
-        var commands = Queue<Command>()
-        swap(&commands, &spareCommands)
-        commands = mailbox.takeAll(reusing: commands)
+        var messages = Queue<Message>()
+        swap(&messages, &spareMessages)
+        messages = mailbox.takeAll(reusing: messages)
         // None is told an earlier moment than that in which it was given.
-        if !commands.isEmpty { clock.passes() }
-        commandCount += commands.count
-        let isAny = !commands.isEmpty
-        while !commands.isEmpty {
-            perform(commands.removeFirst())
+        if !messages.isEmpty { clock.passes() }
+        commandCount += messages.count
+        let isAny = !messages.isEmpty
+        while !messages.isEmpty {
+            perform(messages.removeFirst())
             Thread.letForkPass()
         }
         // What only waits leads to no action.
         if isAny { noteLoad() }
-        spareCommands = commands
+        spareMessages = messages
         isPerformingCommands = false
     }
 
-    private func perform(_ command: consuming Command) {
+    private func perform(_ message: consuming Message) {
         let now = clock.now()
+        switch consume message {
+        case .submit(let end): submit(end, now)
+        case .end(let requests): requests.end(statistics) { clock.passes() }
+        case .command(let command): perform(command, now)
+        }
+        performActions()
+    }
+
+    private func submit(_ end: consuming RequestEnd, _ now: Instant) {
+        let slot = admit(end.subscription, now)
+        subscriptions.put(end, at: slot)
+    }
+
+    /// Gives its slot.
+    private func admit(_ subscription: Subscription, _ now: Instant) -> Int {
+        let request = withCookies(subscription.request)
+        partFromOtherCookies(request)
+        partFromOutdated(request)
+        let executor = subscription.executorIdentity.map { executors.use($0) } ?? 0
+        let admission = downloads.submit(request, subscription.sharedOptions, executor: executor, now)
+        let slot = SlotTable<Subscription>.slot(admission.subscriber)
+        subscription.slot = UInt32(slot)
+        subscription.transferSlot = UInt32(SlotTable<Transfer>.slot(admission.transfer))
+        if admission.hasJoined {
+            // Of many that ask for the same, one text of the URL is enough.
+            if let request = downloads.request(admission.transfer) { subscription.share(request.url) }
+            measureJoin(subscription)
+            look(admission.transfer, now)
+        }
+        return slot
+    }
+
+    private func perform(_ command: consuming Command, _ now: Instant) {
         switch consume command {
-        case .submit(let subscription):
-            let request = withCookies(subscription.request)
-            partFromOtherCookies(request)
-            partFromOutdated(request)
-            let executor = subscription.executorIdentity.map { executors.use($0) } ?? 0
-            let admission = downloads.submit(request, subscription.sharedOptions, executor: executor, now)
-            let slot = SlotTable<Subscription>.slot(admission.subscriber)
-            subscription.slot = UInt32(slot)
-            subscription.transferSlot = UInt32(SlotTable<Transfer>.slot(admission.transfer))
-            if admission.hasJoined {
-                // Of many that ask for the same, one text of the URL is enough.
-                if let request = downloads.request(admission.transfer) { subscription.share(request.url) }
-                measureJoin(subscription)
-                look(admission.transfer, now)
-            }
-            subscriptions.put(subscription, at: slot)
         case .cancel(let subscription): if let id = id(of: subscription) { downloads.cancel(id, now) }
         case .setPriority(let subscription, let priority):
             if let id = id(of: subscription) { downloads.setPriority(id, priority) }
-        case .end(let subscriptions, let failure): end(subscriptions, failure)
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
         case .setMaximumPerHost(let maximum): downloads.setMaximumPerHost(maximum, now)
@@ -268,7 +284,6 @@ final class Engine {
             downloads.enterForeground(now)
             if cancelling { downloads.cancelAll(now) }
         }
-        performActions()
     }
 
     /// Leaves the connections, unless something that was sent since has had the transport do so already.

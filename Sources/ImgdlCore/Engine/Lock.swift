@@ -27,7 +27,7 @@ import Glibc
     package func leaveFork() { pthread_mutex_unlock(mutex) }
 
     /// Inlined: other modules would go through unspecialised code.
-    @inlinable package func withLock<Result, Problem: Error>(
+    @inlinable package func withLock<Result: ~Copyable, Problem: Error>(
         _ body: () throws(Problem) -> Result
     ) throws(Problem) -> Result {
         pthread_mutex_lock(mutex)

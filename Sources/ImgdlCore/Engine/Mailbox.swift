@@ -1,12 +1,17 @@
 import Synchronization
 
-/// What other threads want of the engine, in the order in which they said it.
+/// What other threads have for the engine, in the order in which they said it.
+enum Message: ~Copyable {
+    case submit(RequestEnd)
+    /// These, which no `submit` has brought, end.
+    case end(UnsubmittedRequests)
+    case command(Command)
+}
+
+/// What they want of it; nobody's end goes with that.
 enum Command {
-    case submit(Subscription)
     case cancel(Subscription)
     case setPriority(Subscription, Priority)
-    /// These, which no `submit` has brought, end so.
-    indirect case end([Subscription], Failure?)
     case cancelAll
     case setMaximumConcurrent(Int)
     case setMaximumPerHost(Int)
@@ -34,12 +39,12 @@ enum Command {
     case shutDown(cancelling: Bool)
 }
 
-/// Carries commands to the engine's thread: one wake-up for many of them.
+/// Carries messages to the engine's thread: one wake-up for many of them.
 final class Mailbox: @unchecked Sendable {
     private let networkChangeCount = Atomic<UInt64>(0)
     private let backgroundEntryCount = Atomic<UInt64>(0)
     private let lock = Lock()
-    private var commands = Queue<Command>()
+    private var messages = Queue<Message>()
     private var intake = Intake.open
     private var isClosed = false
     private let wakeLock = Lock()
@@ -71,21 +76,29 @@ final class Mailbox: @unchecked Sendable {
     @discardableResult
     func post(_ command: Command) -> Bool {
         let (isTaken, mustWake) = lock.withLock { () -> (Bool, Bool) in
-            isClosed ? (false, false) : (true, append(command))
+            isClosed ? (false, false) : (true, append(.command(command)))
         }
         if mustWake { wakeEngine() }
         return isTaken
     }
 
-    /// `accepted` runs before the engine can see the command. Throws `shutDown`, `invalidOperation` once the downloader
-    /// takes no more requests.
-    func submit(_ subscription: Subscription, accepted: () -> Void) throws(Failure) {
+    /// `accept` runs before the engine can see the message, and gives what goes with it. Throws `shutDown`, `invalidOperation`
+    /// once the downloader takes no more requests.
+    func submit(_ accept: () -> RequestEnd) throws(Failure) {
         let mustWake = try lock.withLock { () throws(Failure) in
             if intake != .open { throw refusal }
-            accepted()
-            return append(.submit(subscription))
+            return append(.submit(accept()))
         }
         if mustWake { wakeEngine() }
+    }
+
+    /// False after `close`: they are still whose who asks.
+    func end(_ requests: UnsubmittedRequests) -> Bool {
+        let (isTaken, mustWake) = lock.withLock { () -> (Bool, Bool) in
+            isClosed ? (false, false) : (true, append(.end(requests)))
+        }
+        if mustWake { wakeEngine() }
+        return isTaken
     }
 
     /// False where it takes none for good.
@@ -93,7 +106,7 @@ final class Mailbox: @unchecked Sendable {
         let (isTaken, mustWake) = lock.withLock { () -> (Bool, Bool) in
             guard !isOver else { return (false, false) }
             intake = .invalidated
-            return (true, append(.invalidate(cancelling: cancelling)))
+            return (true, append(.command(.invalidate(cancelling: cancelling))))
         }
         if mustWake { wakeEngine() }
         return isTaken
@@ -130,7 +143,7 @@ final class Mailbox: @unchecked Sendable {
         let mustWake = try lock.withLock { () throws(Failure) in
             if isOver { throw refusal }
             intake = .open
-            return append(.reconfigure(transport, limits, cache))
+            return append(.command(.reconfigure(transport, limits, cache)))
         }
         if mustWake { wakeEngine() }
     }
@@ -161,37 +174,41 @@ final class Mailbox: @unchecked Sendable {
     /// the next command wakes it, when it naps the next that is no request.
     func letRest(naps: Bool) -> Rest {
         lock.withLock {
-            rest = naps && !isUrgent ? .naps : commands.isEmpty ? .sleeps : .awake
+            rest = naps && !isUrgent ? .naps : messages.isEmpty ? .sleeps : .awake
             return rest
         }
     }
 
     /// `spare`: empty; the next ones get its memory.
-    func takeAll(reusing spare: consuming Queue<Command> = Queue()) -> Queue<Command> {
+    func takeAll(reusing spare: consuming Queue<Message> = Queue()) -> Queue<Message> {
         lock.withLock {
             rest = .awake
             isUrgent = false
-            swap(&commands, &spare)
+            swap(&messages, &spare)
         }
         return spare
     }
 
     /// What has not been taken, and will not be.
-    func close() -> Queue<Command> {
-        var left = Queue<Command>()
+    func close() -> Queue<Message> {
+        var left = Queue<Message>()
         lock.withLock {
             isClosed = true
             if !isOver { intake = .shutDown }
-            swap(&commands, &left)
+            swap(&messages, &left)
         }
         wakeLock.withLock { isEngineGone = true }
         return left
     }
 
     /// Whether `wakeEngine` has to follow, outside the lock: the engine would wait for that as soon as it is awake.
-    private func append(_ command: consuming Command) -> Bool {
-        if case .submit = command {} else { isUrgent = true }
-        commands.append(command)
+    private func append(_ message: consuming Message) -> Bool {
+        switch message {
+        case .submit: break
+        case .end: isUrgent = true
+        case .command: isUrgent = true
+        }
+        messages.append(message)
         guard rest == .sleeps || rest == .naps && isUrgent else { return false }
         rest = .awake
         return true

@@ -19,7 +19,13 @@ package final class RequestTemplate: Sendable {
 
     func post(_ event: DownloadEvent, of subscription: Subscription) { recipient.post(event, of: subscription) }
 
-    func end(_ subscription: Subscription, _ result: DownloadResult) -> Bool { recipient.end(subscription, result) }
+    func post(_ terminal: consuming Terminal, of subscription: Subscription) {
+        recipient.post(terminal, of: subscription)
+    }
+
+    func end(_ subscription: Subscription, _ terminal: consuming Terminal) -> Bool {
+        recipient.end(subscription, terminal)
+    }
 
     /// The same but for the priority.
     package func with(_ priority: Priority) -> RequestTemplate {

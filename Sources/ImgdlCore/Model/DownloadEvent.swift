@@ -112,14 +112,13 @@ package final class DownloadResult: @unchecked Sendable {
     }
 }
 
-/// What a subscriber is told, in this order (DESIGN section 2, promise 2).
+/// What a subscriber is told before the terminal, in this order (DESIGN section 2, promise 2).
 package enum DownloadEvent: Sendable {
     case started
     indirect case response(Response, Progress)
     indirect case header(ImageHeader, Progress)
     case progress(Progress)
     indirect case partial(DecodedImage, Progress)
-    case terminal(DownloadResult)
-    /// A step that a batch announces, which has no other kind but the terminal.
+    /// A step that a batch announces, which has no other kind.
     indirect case step(BatchProgress)
 }

@@ -2,7 +2,7 @@ import Glibc
 
 /// First in, first out: adding, and taking what came first, take constant time however many wait. Never copied, so that
 /// nothing has to look whether it is shared.
-package struct Queue<Element>: ~Copyable {
+package struct Queue<Element: ~Copyable>: ~Copyable {
     /// Those from `head` to `end` are there.
     private var elements: UnsafeMutablePointer<Element>?
     private var head = 0
@@ -23,10 +23,6 @@ package struct Queue<Element>: ~Copyable {
         if end == capacity { makeRoom() }
         (elements.unsafelyUnwrapped + end).initialize(to: element)
         end += 1
-    }
-
-    package mutating func append(contentsOf others: some Sequence<Element>) {
-        for other in others { append(other) }
     }
 
     package mutating func popFirst() -> Element? { isEmpty ? nil : removeFirst() }
@@ -59,5 +55,11 @@ package struct Queue<Element>: ~Copyable {
             capacity = max(16, 2 * capacity)
             elements = resized(elements, to: capacity)
         }
+    }
+}
+
+extension Queue {
+    package mutating func append(contentsOf others: some Sequence<Element>) {
+        for other in others { append(other) }
     }
 }

@@ -221,11 +221,17 @@ final class Heard: EventSink, @unchecked Sendable {
             case .header: events.append("header")
             case .progress(let progress): events.append("progress \(progress.received)/\(progress.expected)")
             case .partial: events.append("partial")
-            case .terminal(let result):
-                events.append("terminal \(result.code)")
-                terminal = Ended(result)
             case .step: preconditionFailure("a request has no steps")
             }
+        }
+        return true
+    }
+
+    func deliver(_ result: DownloadResult, of subscription: Subscription) -> Bool {
+        lock.withLock {
+            events.append("terminal \(result.code)")
+            terminal = Ended(result)
+            changed.broadcast()
         }
         return true
     }

@@ -19,19 +19,18 @@ final class HostMemoryTests: XCTestCase {
 
     override func tearDown() { downloader.destroy() }
 
-    private func accepted(_ executor: any Executor, _ sink: any EventSink = Deaf()) -> Subscription {
+    private func accepted(_ executor: any Executor, _ sink: any EventSink = Deaf()) -> RequestEnd {
         let template = RequestTemplate(
             options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(),
             recipient: Recipient(downloader, executor: executor, sink: sink))
         let subscription = Subscription(
             id: 1, url: testURL("http://a.example/"), template, on: nil, userData: nil,
             submitted: Instant(nanoseconds: 0))
-        downloader.outstanding.accept(subscription)
-        return subscription
+        return downloader.outstanding.accept(subscription)
     }
 
-    private func terminal(_ image: DecodedImage) -> DownloadEvent {
-        .terminal(DownloadResult(failure: nil, content: .init(image: Boxed(wrappedValue: image))))
+    private func result(_ image: DecodedImage) -> DownloadResult {
+        DownloadResult(failure: nil, content: .init(image: Boxed(wrappedValue: image)))
     }
 
     private func check(given count: Int, _ message: String = "", file: StaticString = #filePath, line: UInt = #line) {
@@ -41,7 +40,8 @@ final class HostMemoryTests: XCTestCase {
     /// A newer partial picture, another attempt and the end each take the place of one that waits.
     func testAPictureThatIsDisplacedWhileItWaits() throws {
         let executor = try PumpedExecutor()
-        let subscription = accepted(executor)
+        let end = accepted(executor)
+        let subscription = end.subscription
         subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
         subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
         check(given: 1, "a newer one")
@@ -50,7 +50,7 @@ final class HostMemoryTests: XCTestCase {
             .response(Response(url: subscription.url, head: head, hops: []), ImgdlCore.Progress()))
         check(given: 2, "another attempt")
         subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
-        subscription.post(terminal(try host.picture()))
+        end.post(result(try host.picture()))
         check(given: 3, "the end")
         _ = try executor.dispatch(maximum: 0)
         check(given: 4, "a callback has had it")
@@ -67,15 +67,17 @@ final class HostMemoryTests: XCTestCase {
                 entered.signal()
                 left.wait()
             }
-            if case .terminal = event { ended.fulfill() }
+        } atEnd: {
+            ended.fulfill()
         }
-        let subscription = accepted(executor, sink)
+        let end = accepted(executor, sink)
+        let subscription = end.subscription
         subscription.post(.started)
         entered.wait()
         subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
         subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
         check(given: 1)
-        subscription.post(.terminal(DownloadResult(failure: nil)))
+        end.post(DownloadResult(failure: nil))
         check(given: 2)
         left.signal()
         wait(for: [ended], timeout: 20)
@@ -86,16 +88,17 @@ final class HostMemoryTests: XCTestCase {
     /// Its host has let go of the executor: nobody will take what waits there, also where a token lives on.
     func testPicturesThatWaitForAReleasedExecutor() throws {
         let executor = try PumpedExecutor()
-        let ended = accepted(executor)
-        let running = accepted(executor)
+        let first = accepted(executor)
+        let second = accepted(executor)
+        let (ended, running) = (first.subscription, second.subscription)
         ended.post(.partial(try host.picture(), ImgdlCore.Progress()))
-        ended.post(terminal(try host.picture()))
+        first.post(result(try host.picture()))
         running.post(.partial(try host.picture(), ImgdlCore.Progress()))
         check(given: 1)
         executor.close()
         check(given: 3)
         XCTAssertEqual(downloader.result(of: ended)?.code, .cancelled)
-        running.post(terminal(try host.picture()))
+        second.post(result(try host.picture()))
         check(given: 4)
         XCTAssertEqual(downloader.result(of: running)?.code, .cancelled)
         withExtendedLifetime([ended, running]) {}
@@ -146,16 +149,26 @@ final class HostMemoryTests: XCTestCase {
 
 private final class Deaf: EventSink {
     func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool { true }
+    func deliver(_ terminal: DownloadResult, of subscription: Subscription) -> Bool { true }
     func close(_ subscription: Subscription) {}
 }
 
 private final class Hearing: EventSink, @unchecked Sendable {
     private let hear: (DownloadEvent) -> Void
+    private let atEnd: () -> Void
 
-    init(_ hear: @escaping (DownloadEvent) -> Void) { self.hear = hear }
+    init(_ hear: @escaping (DownloadEvent) -> Void, atEnd: @escaping () -> Void) {
+        self.hear = hear
+        self.atEnd = atEnd
+    }
 
     func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
         hear(event)
+        return true
+    }
+
+    func deliver(_ terminal: DownloadResult, of subscription: Subscription) -> Bool {
+        atEnd()
         return true
     }
 

@@ -21,38 +21,41 @@ final class OutstandingTests: XCTestCase {
     override func tearDown() { downloader.destroy() }
 
     /// One that the engine never hears of.
-    private func accepted() -> Subscription {
+    private func accepted() -> RequestEnd {
         let template = RequestTemplate(
             options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(), recipient: recipient)
         let subscription = Subscription(
             id: 1, url: testURL("http://a.example/"), template, on: nil, userData: nil,
             submitted: Instant(nanoseconds: 0))
-        outstanding.accept(subscription)
-        return subscription
+        return outstanding.accept(subscription)
     }
 
     func testCountsAndTellsHowOneEnded() throws {
-        let (first, second) = (accepted(), accepted())
+        let firstEnd = accepted()
+        let secondEnd = accepted()
+        let (first, second) = (firstEnd.subscription, secondEnd.subscription)
         XCTAssertEqual(outstanding.count, 2)
         XCTAssertNil(outstanding.result(of: first))
-        first.end(Failure(.cancelled, "cancelled"))
+        firstEnd.post(Failure(.cancelled, "cancelled"))
         XCTAssertEqual(outstanding.count, 1)
         XCTAssertEqual(outstanding.result(of: first)?.code, .cancelled)
         XCTAssertNil(outstanding.result(of: second))
-        second.end(nil)
+        secondEnd.post(nil)
         XCTAssertEqual(outstanding.count, 0)
         try outstanding.waitUntilNone(until: later)
     }
 
     func testAWaitForOneThatHasEndedReturnsAtOnce() throws {
-        let subscription = accepted()
-        subscription.end(nil)
+        let end = accepted()
+        let subscription = end.subscription
+        end.post(nil)
         try outstanding.wait(for: subscription, until: Instant(nanoseconds: 0))
     }
 
     func testAWaitEndsWhenItsTimeIsOver() {
-        let subscription = accepted()
+        let end = accepted()
         for _ in 0..<2 {
+            let subscription = end.subscription
             XCTAssertThrowsError(try outstanding.wait(for: subscription, until: Instant(nanoseconds: 0))) {
                 XCTAssertEqual(($0 as? Failure)?.code, .waitTimeout)
             }
@@ -60,19 +63,21 @@ final class OutstandingTests: XCTestCase {
         XCTAssertThrowsError(try outstanding.waitUntilNone(until: Instant(nanoseconds: 0))) {
             XCTAssertEqual(($0 as? Failure)?.code, .waitTimeout)
         }
-        subscription.end(nil)
+        end.post(nil)
     }
 
     func testEndsOfOthersEndNoWait() {
-        let awaited = accepted()
-        for _ in 0..<10 { accepted().end(nil) }
+        let end = accepted()
+        let awaited = end.subscription
+        for _ in 0..<10 { accepted().post(nil) }
         XCTAssertThrowsError(try outstanding.wait(for: awaited, until: Instant(nanoseconds: 0)))
-        awaited.end(nil)
+        end.post(nil)
         XCTAssertNoThrow(try outstanding.wait(for: awaited, until: later))
     }
 
     func testThreadsOfTheLibraryDoNotWait() throws {
-        let subscription = accepted()
+        let end = accepted()
+        let subscription = end.subscription
         let lock = Lock()
         var codes: [ErrorCode] = []
         let thread = try ImgdlCore.Thread.start(name: "waits") { [outstanding] in
@@ -82,15 +87,19 @@ final class OutstandingTests: XCTestCase {
         }
         thread.join()
         XCTAssertEqual(codes, [.wouldDeadlock, .wouldDeadlock])
-        subscription.end(nil)
+        end.post(nil)
     }
 
     /// Several wait for the same, each for its own, and for all: whatever comes first, nobody sleeps on.
     func testNoEndIsMissed() throws {
         for _ in 0..<300 {
-            let subscriptions = (0..<4).map { _ in accepted() }
-            let left = Counter(subscriptions.count * 2 + 1)
-            for subscription in subscriptions {
+            var ends = Queue<RequestEnd>()
+            for _ in 0..<4 { ends.append(accepted()) }
+            let left = Counter(ends.count * 2 + 1)
+            for _ in 0..<ends.count {
+                let end = ends.removeFirst()
+                let subscription = end.subscription
+                ends.append(end)
                 for _ in 0..<2 {
                     startHostThread { [outstanding, later] in
                         let end = code { () throws(Failure) in
@@ -106,7 +115,7 @@ final class OutstandingTests: XCTestCase {
                 XCTAssertEqual(code { () throws(Failure) in try outstanding.waitUntilNone(until: later) }, .ok)
                 left.count()
             }
-            for subscription in subscriptions { subscription.end(nil) }
+            while let end = ends.popFirst() { end.post(nil) }
             XCTAssertTrue(left.waitForNone(until: later))
         }
     }
