@@ -67,6 +67,15 @@ import XCTest
             }
         }
 
+        /// Nobody would ever tell it.
+        func testAnEndThatTheEngineOwesAndTheRulesDoNotKnowOfTraps() throws {
+            try assertTraps("the engine owes other ends") {
+                downloader.engine.subscriptions.put(outstanding.accept(subscription()), at: 0)
+                downloader.engine.performActions()
+            }
+            try assertEndsWell { downloader.engine.performActions() }
+        }
+
         func testAFunctionOfTheHostsThatIsCalledWithALockHeldTraps() throws {
             let lock = Lock()
             try assertTraps("called with a lock held") { lock.withLock { _ = HostCode.run {} } }

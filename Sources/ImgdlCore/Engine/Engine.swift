@@ -316,6 +316,8 @@ final class Engine {
             if let prompt = prompts.popFirst() { perform(prompt) } else { downloads.reviewBacklogs(clock.now()) }
             performTakenActions()
         }
+        // Whoever the rules have left without telling would wait for ever, and so would whoever was told in another's place.
+        assert(subscriptions.count == downloads.externalCount, "the engine owes other ends than the rules know of")
     }
 
     private func perform(_ prompt: Prompt) {

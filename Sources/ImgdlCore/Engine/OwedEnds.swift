@@ -3,7 +3,7 @@
 struct OwedEnds: ~Copyable {
     /// Each is an end, which is a reference and nothing else in memory.
     private var slots = PlainTable<Unmanaged<Subscription>?>()
-    private var count = 0
+    private(set) var count = 0
 
     deinit { for slot in 0..<slots.count where slots[slot] != nil { _ = place(slot).move() } }
 

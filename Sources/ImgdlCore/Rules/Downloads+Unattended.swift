@@ -50,7 +50,10 @@ extension Downloads {
     package func isUnattended(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].isUnattended }
 
     /// Nobody is left but those.
-    package var hasOnlyInternal: Bool { subscribers.count == internalCount }
+    package var hasOnlyInternal: Bool { externalCount == 0 }
+
+    /// Subscribers that somebody else is told for.
+    package var externalCount: Int { subscribers.count - internalCount }
 
     /// Its subscribers have changed, or it has come to wait.
     mutating func updateAttendance(_ id: TransferID) {
