@@ -42,6 +42,33 @@ final class BudgetTests: DownloaderTestCase {
         }
     }
 
+    /// Two pictures come slowly and have all the canvases that there is room for, when many others are whole: none of these
+    /// gets a canvas before one of the two has ended. Callbacks that run at once keep nothing beside that.
+    func testWholePicturesWaitForTheCanvasesOfThoseThatStillCome() throws {
+        let large = Pictures.encode(PICTURE_JPEG_BASELINE, "image/jpeg", width: Self.width, height: Self.height)
+        origin.content["budget.jpg"] = large
+        replaceDownloader {
+            $0.max_concurrent = UInt32(Self.count)
+            $0.memory_budget = UInt64(Self.budget)
+            $0.executor = OpaquePointer(bitPattern: 1)
+        }
+        func start(_ query: String) -> Download {
+            let download = Download()
+            download.keepsResult = false
+            return download.start(downloader, picture("budget.jpg", query))
+        }
+        let slow = (0..<2).map { start("rate=\(large.bytes.count)&n=\($0)") }
+        for download in slow { download.waitFor(IMGDL_EVENT_HEADER) }
+        let whole = start("n=2").waitFor(received: large.bytes.count)
+        let others = (3..<Self.count).map { start("n=\($0)") }
+        for download in slow + [whole] + others { assertEnds(download, "IMGDL_OK") }
+        // Besides the canvases: each transfer's piece that was on its way, and a body that led.
+        let most = Self.budget + large.bytes.count + Self.count * (64 << 10)
+        let peak = Int(stats.memory_peak)
+        XCTAssertLessThanOrEqual(peak, most, "\(peak >> 20) MiB")
+        XCTAssertGreaterThan(peak, Self.budget / 2)
+    }
+
     /// A host that does not look at its pictures holds up its own downloader, and nothing grows.
     func testPicturesThatNobodyTakesHoldUpWhatFollows() throws {
         var executor: OpaquePointer?
@@ -103,11 +130,13 @@ final class BudgetTests: DownloaderTestCase {
         imgdl_executor_release(executor)
     }
 
-    private var memoryInUse: Int {
+    private var memoryInUse: Int { Int(stats.memory) }
+
+    private var stats: imgdl_stats {
         var stats = imgdl_stats()
         imgdl_stats_init(&stats, MemoryLayout<imgdl_stats>.stride)
         XCTAssertEqual(imgdl_downloader_stats(downloader, &stats), 0)
-        return Int(stats.memory)
+        return stats
     }
 
     /// It is held up while an earlier one leads, and what has been read of it unpacks to more than any limit.

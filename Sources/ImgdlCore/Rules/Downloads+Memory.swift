@@ -1,7 +1,8 @@
 /// The budget of bytes at work (features B20). When it is reached nothing new starts, no decoder is opened early, and
 /// HTTP/1.1 transfers are paused: all of them while decoders are at their end or pictures on their way, which gives
 /// memory back; else all but a leader, so that something always ends; none of them where they are slow (Downloads+Pace).
-/// Decoders that are to finish wait until their canvas fits, or until there is no other whose end would make room.
+/// Decoders that are to finish wait until their canvas fits, or until there is no other whose end would make room: one that
+/// is paused for memory is such another, since it may lead.
 extension Downloads {
     struct OpenVariant: Equatable {
         let transfer: TransferID
@@ -197,13 +198,13 @@ extension Downloads {
         if memory.fits(bytes) || memory.canvases == 0 { return true }
         dropLeftovers()
         // A picture that is done, or that nobody wants any more, stays as long as its transfer, which may live only for
-        // the one that asks here.
+        // the one that asks here. One that still comes ends without it: it is not paused, or may lead.
         var stuck = keptBytes
         for open in openVariants {
             let variant = transfers[open.transfer].variants[open.variant]
             let isWanted = variant.phase != .done && variant.subscriberCount > 0
             let isAtWork = transfers[open.transfer].pauses.isEmpty && !transfers[open.transfer].isSlow
-            if isWanted, isAtWork { return false }
+            if isWanted && isAtWork || isPressable(open.transfer) { return false }
             stuck += variant.reserved
         }
         judgeExecutors(stuck)
@@ -294,21 +295,24 @@ extension Downloads {
 
     private mutating func chooseLeader(_ now: Instant) {
         needsLeader = false
-        if !makesRoom() { leader = running.filter { isPressable($0) }.min { leadsBefore($0, $1) } }
-        if let leader { resume(leader, .memory, now) }
+        electLeader(now)
         for id in running { press(id, now) }
+    }
+
+    /// None where room comes by itself.
+    private mutating func electLeader(_ now: Instant) {
+        guard !makesRoom() else { return }
+        leader = running.filter { isPressable($0) }.min { leadsBefore($0, $1) }
+        if let leader { resume(leader, .memory, now) }
     }
 
     /// Pauses it, where it is one of those that have to wait for memory.
     mutating func press(_ id: TransferID, _ now: Instant) {
         guard isPressing, !isLeadOpen, id != leader, transfers.contains(id), isPressable(id) else { return }
-        if leader == nil, !makesRoom() {
-            leader = id
-            resume(id, .memory, now)
-        } else if !transfers[id].pauses.contains(.memory) {
-            pressed.append(id)
-            pause(id, .memory, now)
-        }
+        if leader == nil { electLeader(now) }
+        guard id != leader, !transfers[id].pauses.contains(.memory) else { return }
+        pressed.append(id)
+        pause(id, .memory, now)
     }
 
     /// As `press` of one that has brought something. Where the lead is open, the first that is not slow takes it.
@@ -317,7 +321,7 @@ extension Downloads {
         guard isLeadOpen else { return press(id, now) }
         guard isPressable(id), isQuick(id) else { return }
         isLeadOpen = false
-        press(id, now)
+        if !makesRoom() { leader = id }
         for other in running { press(other, now) }
     }
 
@@ -325,13 +329,16 @@ extension Downloads {
     private mutating func makesRoom() -> Bool {
         dropLeftovers()
         var kept = keptBytes
+        var mayOneLead = false
         for open in openVariants {
             let variant = transfers[open.transfer].variants[open.variant]
             let isWanted = variant.phase != .done && variant.subscriberCount > 0
             if isWanted, transfers[open.transfer].phase == .decoding { return true }
+            if isPressable(open.transfer) { mayOneLead = true }
             kept += variant.reserved
         }
-        if !heldDecodes.isEmpty { return true }
+        // Decoders that wait go beyond the budget only where the end of no other would make room (`fits`).
+        if !heldDecodes.isEmpty, !mayOneLead { return true }
         judgeExecutors(kept)
         // What no transfer has any more is on its way to somebody, or with a worker.
         return memory.canvases - backlogs.excused > kept

@@ -87,17 +87,26 @@ final class MemoryTests: XCTestCase {
     }
 
     /// 100 concurrent 24-megapixel JPEGs: bodies and canvases stay within the budget, and all of them end.
-    func testAHundredLargePicturesStayWithinTheBudget() {
+    func testAHundredLargePicturesStayWithinTheBudget() { playAHundredLargePictures(.image) { _ in 1 } }
+
+    /// Some are whole long before others, and wait for canvases that those have.
+    func testSoTheyDoWhereSomeAreWatchedAndComeSlowly() {
+        playAHundredLargePictures(.with(.partial)) { $0 < 9 ? 9 : 1 }
+    }
+
+    /// `rounds`: in how many a piece of this one comes.
+    private func playAHundredLargePictures(_ options: SubscriberOptions, rounds: (Int) -> Int) {
         let budget: Int64 = 256 << 20
         var play = Play(width: 100) { $0.memoryBudget = budget }
         let chunk = 64 << 10
         let chunks = 128
-        for number in 0..<100 { _ = play.submit("\(number)", .image) }
+        let all = (0..<100).map { play.submit("\($0)", options).transfer }
+        let numbers = Dictionary(uniqueKeysWithValues: all.enumerated().map { ($1, $0) })
         var received: [TransferID: Int] = [:]
         var paused: Set<TransferID> = []
         var decodes: [TransferID] = []
         var charged: [(id: TransferID, bytes: Int64)] = []
-        var (ended, steps, peak) = (0, 0, Int64(0))
+        var (ended, steps, round, peak) = (0, 0, 0, Int64(0))
         func perform() {
             for action in play.downloads.takeActions() {
                 switch action {
@@ -115,9 +124,10 @@ final class MemoryTests: XCTestCase {
         }
         perform()
         while ended < 100, steps < 1_000_000 {
+            round += 1
             for (id, chunksDone) in received.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
                 steps += 1
-                guard !paused.contains(id) else { continue }
+                guard !paused.contains(id), round % rounds(numbers[id]!) == 0 else { continue }
                 if chunksDone < 0 {
                     play.connected(id)
                     play.head(id, length: Int64(chunk * chunks))
@@ -226,6 +236,69 @@ final class MemoryTests: XCTestCase {
         play.expect([
             .reserve(b.transfer, variant: 0, bytes: canvas), .decode(b.transfer, variant: 0, .finish),
         ])
+    }
+
+    /// Two decoders whose bodies still come have the canvases that there is room for. A whole picture waits for the end of one of
+    /// them, though both would be paused for memory.
+    func testAnOpenDecoderEndsBeforeAnotherGoesBeyondTheBudget() {
+        var play = Play(width: 3) { $0.memoryBudget = 2 * canvas + 100 }
+        let whole = play.submit("whole", .image)
+        let a = play.submit("a", .with(.partial))
+        let b = play.submit("b", .with(.partial))
+        for entry in [whole, a, b] {
+            play.connected(entry.transfer)
+            play.head(entry.transfer)
+            play.downloads.probed(entry.transfer, picture)
+        }
+        for entry in [a, b] { play.body(entry.transfer, 20) }
+        play.body(whole.transfer, 50)
+        play.finished(whole.transfer)
+        XCTAssertEqual(reservations(play.take()), [a.transfer, b.transfer])
+        for entry in [a, b] { play.stepped(entry.transfer, .fed, header: true) }
+        play.skip()
+
+        play.body(b.transfer, 20)
+        let actions = play.take()
+        XCTAssertTrue(actions.contains(.setPaused(b.transfer, true)), "\(actions)")
+        XCTAssertFalse(actions.contains(.setPaused(a.transfer, true)), "it leads: \(actions)")
+        XCTAssertEqual(reservations(actions), [])
+        XCTAssertLessThanOrEqual(play.downloads.memoryInUse, 2 * canvas + 110)
+        play.finished(a.transfer)
+        play.stepped(a.transfer, .finished, header: true)
+        let atItsEnd = play.take()
+        XCTAssertTrue(atItsEnd.contains(.end(a.subscriber, .success(variant: 0))), "\(atItsEnd)")
+        XCTAssertEqual(reservations(atItsEnd), [], "somebody still has the picture")
+        play.downloads.memoryReleased(canvas, play.now)
+        XCTAssertTrue(play.take().contains(.decode(whole.transfer, variant: 0, .finish)))
+        XCTAssertLessThanOrEqual(play.downloads.memoryInUse, 2 * canvas + 100)
+    }
+
+    /// Its canvas stays until its transfer ends, which goes on for another: that will make room.
+    func testAPictureThatNobodyWantsAnyMoreGoesBeforeAnotherGoesBeyondTheBudget() {
+        var play = Play(width: 2) { $0.memoryBudget = canvas + 200 }
+        let watching = play.submit("a", .with(.partial))
+        let body = play.submit("a")
+        let whole = play.submit("whole", .image)
+        XCTAssertEqual(watching.transfer, body.transfer)
+        for entry in [body, whole] {
+            play.connected(entry.transfer)
+            play.head(entry.transfer)
+            play.downloads.probed(entry.transfer, picture)
+            play.body(entry.transfer, 20)
+        }
+        play.cancel(watching)
+        play.finished(whole.transfer)
+        XCTAssertEqual(reservations(play.take()), [body.transfer])
+        play.finished(body.transfer)
+        let actions = play.take()
+        XCTAssertTrue(actions.contains(.end(body.subscriber, .success(variant: nil))), "\(actions)")
+        XCTAssertEqual(reservations(actions), [], "a worker has the canvas")
+        play.downloads.memoryReleased(canvas, play.now)
+        XCTAssertTrue(play.take().contains(.decode(whole.transfer, variant: 0, .finish)))
+    }
+
+    private func reservations(_ actions: [Action]) -> [TransferID] {
+        actions.compactMap { if case .reserve(let id, _, _) = $0 { id } else { nil } }
     }
 
     /// Frames of an animation count as they come, and what comes after them waits.

@@ -215,7 +215,7 @@ extension Witness {
                 let isSlow = downloads.contains($0.transfer) && downloads.transfers[$0.transfer].isSlow
                 let isIdle =
                     transfer.isPaused || isSlow || transfer.endedVariants.contains($0.variant) || !isWanted
-                return !$0.isAbandoned && isIdle
+                return !$0.isAbandoned && isIdle && !mayLead($0.transfer, downloads)
             }
             try require(isAlone, "over the budget, though others will make room")
         }
@@ -223,15 +223,20 @@ extension Witness {
         for index in charges.indices { charges[index].isFresh = false }
         try require(downloads.isPressing || !downloads.memory.isFull, "no back-pressure")
         try require(!downloads.isPressing || downloads.memory.isFull || holdsStarts, "back-pressure for no reason")
-        let unpaused = running.filter {
-            let isOwnConnection = downloads.transfers[$0].httpVersion < 20
-            return transfers[$0]!.transport == .receiving && transfers[$0]!.hasHead && !transfers[$0]!.isDraining
-                && isOwnConnection && downloads.transfers[$0].pauses.isEmpty && !downloads.transfers[$0].isSlow
-        }
+        let unpaused = running.filter { mayLead($0, downloads) && downloads.transfers[$0].pauses.isEmpty }
         let mayMore = !downloads.memory.isFull || downloads.isLeadOpen
         try require(mayMore || unpaused.count <= 1, "more than one runs on though memory is full")
         let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
         try require(!isPressed || downloads.memory.isFull || holdsStarts, "paused for memory that is there")
+    }
+
+    /// Its body comes, or would if no other led: its end gives back what it has, whoever wants that.
+    private func mayLead(_ id: TransferID, _ downloads: borrowing Downloads) -> Bool {
+        guard isRunning(id), transfers[id]!.transport == .receiving, transfers[id]!.hasHead, !transfers[id]!.isDraining
+        else { return false }
+        let isOwnConnection = downloads.transfers[id].httpVersion < 20
+        let isInPlace = downloads.transfers[id].pauses.isSubset(of: .memory)
+        return isOwnConnection && isInPlace && !downloads.transfers[id].isSlow
     }
 
     /// What waits for executors that are behind.
@@ -247,14 +252,15 @@ extension Witness {
         guard isPressed && downloads.leader == nil || !downloads.heldDecodes.isEmpty else { return }
         let comes = charges.contains { charge in
             guard charge.waitsFor.isEmpty else { return false }
-            return charge.isAbandoned
+            if charge.isAbandoned { return true }
+            guard downloads.transfers[charge.transfer].pauses.isEmpty, !downloads.transfers[charge.transfer].isSlow
+            else { return false }
+            return mayLead(charge.transfer, downloads)
                 || liveSubscribers.contains { subscriber in
                     let isIt =
                         subscribers[subscriber]!.transfer == charge.transfer
                         && subscribers[subscriber]!.variant == charge.variant
                     return isIt && !transfers[charge.transfer]!.endedVariants.contains(charge.variant)
-                        && downloads.transfers[charge.transfer].pauses.isEmpty
-                        && !downloads.transfers[charge.transfer].isSlow
                 }
         }
         try require(comes || holdsStarts, "waits for memory, and nothing will give any back")
@@ -376,6 +382,10 @@ extension Witness {
         }
         try require(downloads.slow.total == held.values.reduce(0, +), "what slow ones hold is not counted right")
         try require(downloads.leader.map { !slow.contains($0) } ?? true, "a slow one leads")
+        if let leader = downloads.leader {
+            let goesOn = isRunning(leader) && downloads.transfers[leader].pauses.isEmpty
+            try require(goesOn, "the one that leads stands still")
+        }
         try require(!downloads.isLeadOpen || downloads.leader == nil && downloads.isPressing, "two lead")
         let hasLooks = downloads.nextLook != nil || holdsStarts
         let isLooked = hasLooks || downloads.running.isEmpty || slow.isEmpty && !downloads.isShortOfMemory
