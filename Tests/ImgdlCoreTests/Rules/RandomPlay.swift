@@ -1055,7 +1055,9 @@ struct RandomPlay: ~Copyable {
         transcript.append(event)
         acceptInternal()
         repeat {
-            let actions = downloads.takeActions().filter { !hasComeAndGone($0) }
+            let all = downloads.takeActions()
+            let actions = all.filter { !hasComeAndGone($0) }
+            witness.passing = all.count { if case .end = $0 { hasComeAndGone($0) } else { false } }
             witness.placed = witness.placedNow(downloads).union(givenUpAgain(actions))
             witness.lined = Set(
                 witness.liveTransfers.filter { downloads.request($0) != nil && downloads.transfers[$0].cache.isCounted }
