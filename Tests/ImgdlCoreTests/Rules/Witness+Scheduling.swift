@@ -184,7 +184,8 @@ extension Witness {
         }
     }
 
-    /// Features B20: beyond the budget only what nothing else can make room for.
+    /// Features B20: beyond the budget only what nothing else can make room for, and while it is full one transfer that leads. So
+    /// there is the budget, a canvas that is alone with what stands still, and the body of that one.
     mutating func seeMemory(_ downloads: borrowing Downloads) throws {
         let canvases = charges.reduce(0) { $0 + $1.bytes }
         try require(downloads.memory.canvases == canvases, "canvases not counted right")
