@@ -64,7 +64,15 @@ enum CurlErrors {
     private static let tooLarge = CURLcode(rawValue: 100)
 
     static func failure(_ outcome: CurlOutcome) -> Failure {
-        let failure = cause(outcome)
+        told(cause(outcome), outcome)
+    }
+
+    /// Curl takes the end of the connection for that of the answer.
+    static func cutHeader(_ outcome: CurlOutcome) -> Failure {
+        told(Failure(.connectionLost, "the connection ended before the response's header was complete"), outcome)
+    }
+
+    private static func told(_ failure: Failure, _ outcome: CurlOutcome) -> Failure {
         guard failure.code == .connectionLost, isCutFlood(outcome) else { return failure }
         return Failure(
             .flood,
@@ -230,7 +238,8 @@ enum CurlErrors {
 
     /// Whether it ended for a flood: nobody asks again then.
     static func isFlood(_ outcome: CurlOutcome) -> Bool {
-        excess(outcome) == .flood || isCutFlood(outcome) && cause(outcome).code == .connectionLost
+        if excess(outcome) == .flood { return true }
+        return isCutFlood(outcome) && (outcome.code == CURLE_OK || cause(outcome).code == .connectionLost)
     }
 
     /// A flood that its own server has ended, with the connection.

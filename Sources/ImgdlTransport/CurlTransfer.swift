@@ -79,7 +79,11 @@ final class CurlTransfer: LingeringStream {
     /// Its connection kept curl busy, and was shut down.
     var hasKeptBusy = false
     /// That connection, where it is one of TLS.
-    private var connectionSentOn: SecureConnections.Connection?
+    private var connectionSentOn: SecureConnections.Connection? {
+        didSet { countStream() }
+    }
+    /// The name of the connection of HTTP/2 on which it is counted.
+    private var countedOn: UInt64?
     /// Bytes that its connection had brought by the time at which it was sent.
     private var readBytesBefore: UInt64 = 0
     /// Bytes that its connection had brought when curl gave it up, and that gave nothing of any answer.
@@ -164,9 +168,14 @@ final class CurlTransfer: LingeringStream {
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.receivedLine(line.count) }
-                    transfer.noteProgress()
-                    if transfer.isLingering { return transfer.passOver(header: line) ? line.count : line.count &+ 1 }
-                    return transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
+                    if transfer.isLingering {
+                        transfer.noteProgress()
+                        return transfer.passOver(header: line) ? line.count : line.count &+ 1
+                    }
+                    let goesOn = transfer.goesOn { $0.receiveHeader(line) }
+                    // Interim responses give nothing of the answer.
+                    if transfer.parser.part != .interim { transfer.noteProgress() }
+                    return goesOn ? line.count : line.count &+ 1
                 }
             },
             connected: { context, address, _, remotePort, localPort in
@@ -197,6 +206,13 @@ final class CurlTransfer: LingeringStream {
         }
     }
 
+    private func countStream() {
+        let watch = transport._withUnsafeGuaranteedRef { $0.watch }
+        if let countedOn { watch.streams(of: countedOn, by: -1) }
+        countedOn = connectionSentOn?.isHTTP2 == true ? connectionName : nil
+        if let countedOn { watch.streams(of: countedOn, by: 1) }
+    }
+
     /// Since it was sent on that connection.
     private func readBytes(of connection: SecureConnections.Connection?) -> UInt64? {
         connection?.readBytes.map { $0 - min($0, readBytesBefore) }
@@ -219,8 +235,9 @@ final class CurlTransfer: LingeringStream {
         connectionSentOn = nil
     }
 
-    /// Curl has given it up. Whatever it had kept of an answer has been given out by then.
-    func noteLoss() {
+    /// Curl has come to its end: where that is no whole answer, it has given out whatever it had kept of one by then.
+    func noteEnd(_ code: CURLcode) {
+        guard code != CURLE_OK || !parser.isComplete else { return }
         strayBytesAtLoss = lostStrayBytes
         leavesConnection(isReset: true)
     }
@@ -285,9 +302,7 @@ final class CurlTransfer: LingeringStream {
                 status: status)
         }
         guard code != CURLE_OK else {
-            return parser.isComplete
-                ? unfinishedCoding
-                : Failure(.connectionLost, "the connection ended before the response's header was complete")
+            return parser.isComplete ? unfinishedCoding : CurlErrors.cutHeader(outcome(code))
         }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
         var failure = CurlErrors.failure(outcome(code))

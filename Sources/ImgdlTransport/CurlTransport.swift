@@ -637,7 +637,7 @@ package final class CurlTransport: Transport {
         }
         while let (context, code) = multi.nextDone() {
             guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
-            if code != CURLE_OK { transfer.noteLoss() }
+            transfer.noteEnd(code)
             if transfer.beginsAnew {
                 release(transfer)
                 begin(transfer)

@@ -214,7 +214,10 @@ final class EasyHandle {
         throw Failure(code, "libcurl refuses an option: \(String(cString: curl_easy_strerror(status)))")
     }
 
-    private func setBufferSize() { set(CURLOPT_BUFFERSIZE, 64 * 1024) }
+    /// Bytes of a transfer that curl reads at once, and of HTTP/2 for each other stream, before it gives any of them out.
+    static let bufferBytes = 64 << 10
+
+    private func setBufferSize() { set(CURLOPT_BUFFERSIZE, Self.bufferBytes) }
 
     func note(_ code: CURLcode) {
         if status == CURLE_OK { status = code }

@@ -28,8 +28,10 @@ struct TurnBudget {
     /// Newer versions of libcurl and nghttp2 take a microsecond for the shortest of them.
     static let bytesPerLine = 32
     /// Nanoseconds of CPU time, at most, whatever has come: a server that sends answers between its floods pays for no more.
-    /// `BodyLine` ends what a turn brings of bodies far below that, on slow machines too.
-    static let longest = 2 * limit
+    /// A buffer of each of a hundred connections takes 160 ms on slow machines.
+    static let longest = 4 * limit
+    /// libcurl has no more streams on a connection.
+    private static let mostStreams = 100
     /// A server that sends less is not what takes the time: loading the authorities, say, takes long on slow machines.
     static let leastBytes: Int64 = 64 << 10
 
@@ -46,6 +48,8 @@ struct TurnBudget {
         var isInHost = false
         /// Bytes of bodies and headers that have come, and `bytesPerLine`.
         var answerBytes: Int64 = 0
+        /// Requests on connections of HTTP/2.
+        var streams = 0
     }
 
     enum Verdict {
@@ -61,16 +65,17 @@ struct TurnBudget {
     /// By how much what is read costs more than in the library as it is shipped.
     private let slowness: Int64
     private var first: Sample?
-    /// What the turn that was seen first then may have.
-    private var allowance = limit - 2 * longInterval
     /// The last one in a turn, and when any was taken.
     private var last: Sample?
     private var lastInstant: Instant?
-    /// Of the limit, in the last second.
+    /// Of the limit, in the last second, and of what may be read ahead.
     private(set) var spent: Int64 = 0
-    /// Of that, what bytes that come now may still pay for: they are read before they are an answer's. At most one long
-    /// interval's.
+    /// Of that, what bytes that come now may still pay for: they are read before they are an answer's, of HTTP/2 for all
+    /// streams before any of them hears of it. A server that sends both pays with its bodies as they come in any case.
     private var payable: Int64 = 0
+    /// When the turn was seen first. It is seen one interval after its beginning, and its excess one after it happened.
+    private var spentBefore: Int64 = 0
+    private var lateness = 2 * longInterval
 
     init(slowness: Int64 = slownessOfBuild) { self.slowness = slowness }
 
@@ -83,7 +88,7 @@ struct TurnBudget {
         let elapsed = lastInstant.map { max(0, sample.instant.nanoseconds - $0.nanoseconds) } ?? 0
         lastInstant = sample.instant
         // At most a second counts, which gives all of it back.
-        spent = max(0, spent - Self.limit / 1_000 * min(elapsed / 1_000_000, 1_000))
+        spent = max(0, min(most(sample), spent) - Self.limit / 1_000 * min(elapsed / 1_000_000, 1_000))
         let verdict = verdict(sample)
         charge(sample, within: elapsed)
         return verdict
@@ -95,8 +100,8 @@ struct TurnBudget {
         guard sample.turn != nil, !sample.isInHost else { return }
         if let last {
             let balance = max(-min(payable, spent), min(Self.own(last, sample) - paid(last, sample), elapsed))
-            spent = min(Self.limit, spent + balance)
-            payable = max(0, min(Self.longInterval, payable + balance))
+            spent = min(most(sample), spent + balance)
+            payable = max(0, min(most(sample), payable + balance))
         }
         last = sample
     }
@@ -109,6 +114,27 @@ struct TurnBudget {
         slowness * Self.nanosecondsPerByte * (now.answerBytes - first.answerBytes)
     }
 
+    /// What is spent, at most.
+    private func most(_ sample: Sample) -> Int64 {
+        Self.limit + min(timeAhead(sample.streams), slowness * Self.longest)
+    }
+
+    /// curl reads for all requests on a connection of HTTP/2 before any hears of it: so much longer may that take.
+    private func timeAhead(_ streams: Int) -> Int64 {
+        slowness * Self.nanosecondsPerByte * Int64(min(streams, Self.mostStreams) * EasyHandle.bufferBytes)
+    }
+
+    /// Whether it is so also where so many requests are on the connection that is read.
+    func isSpent(_ sample: Sample, streams: Int) -> Bool {
+        guard let first else { return false }
+        return Self.own(first, sample) > allowed(first, sample, streams: streams)
+    }
+
+    private func allowed(_ first: Sample, _ now: Sample, streams: Int) -> Int64 {
+        let allowance = max(Self.least, Self.limit + timeAhead(streams) - spentBefore)
+        return min(allowance + paid(first, now), slowness * Self.longest) - lateness
+    }
+
     private mutating func verdict(_ sample: Sample) -> Verdict {
         guard let turn = sample.turn else {
             first = nil
@@ -117,12 +143,11 @@ struct TurnBudget {
         guard !sample.isInHost else { return .nothing }
         guard let first, first.turn == turn else {
             first = sample
-            // A turn is first seen one interval after its beginning, and its excess one after it happened.
-            allowance = max(Self.least, Self.limit - spent) - 2 * interval
+            spentBefore = spent
+            lateness = 2 * interval
             return .begins
         }
-        let allowed = min(allowance + paid(first, sample), slowness * Self.longest - 2 * interval)
-        return Self.own(first, sample) > allowed ? .isSpent : .goesOn
+        return Self.own(first, sample) > allowed(first, sample, streams: 0) ? .isSpent : .goesOn
     }
 
     /// Which of the sockets has kept the thread busy; nil: none of them. Bytes read from each, when the turn was first

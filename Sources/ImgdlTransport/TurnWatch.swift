@@ -35,6 +35,9 @@ final class TurnWatch: @unchecked Sendable {
     private var timeAtEnd: Int64?
     // Under the lock:
     private var sockets: Set<Int32> = []
+    /// Requests on connections of HTTP/2, by these connections' names.
+    private var streams: [UInt64: Int] = [:]
+    private var streamCount = 0
     private var stopped: [Stop] = []
     private var thread: Thread?
     private var isClosed = false
@@ -75,6 +78,15 @@ final class TurnWatch: @unchecked Sendable {
     /// Bytes of a body have come in this turn. For the thread of the turns.
     func received(_ bytes: Int) {
         answerBytes.store(answerBytes.load(ordering: .relaxed) &+ Int64(bytes), ordering: .relaxed)
+    }
+
+    /// So many more requests are on a connection of HTTP/2, or fewer.
+    func streams(of connection: UInt64, by change: Int) {
+        lock.withLock {
+            let count = (streams[connection] ?? 0) + change
+            streams[connection] = count == 0 ? nil : count
+            streamCount += change
+        }
     }
 
     /// Number of the turn that is under way or was last. For the thread of the turns.
@@ -183,7 +195,9 @@ final class TurnWatch: @unchecked Sendable {
             // All its time may have gone between two samples: then the next one finds out who is read from.
             if readBefore.isEmpty {
                 readBefore = read()
-            } else if let socket = TurnBudget.culprit(readBefore, read()) {
+            } else if let socket = TurnBudget.culprit(readBefore, read()),
+                budget.isSpent(sample, streams: streams[system_socket_name(socket)] ?? 0)
+            {
                 stop(socket, in: sample.turn)
             }
         }
@@ -229,7 +243,8 @@ final class TurnWatch: @unchecked Sendable {
         guard self.turn.load(ordering: .sequentiallyConsistent) == turn else { return nil }
         return TurnBudget.Sample(
             instant: instant, turn: turn, time: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec),
-            otherTime: hostTime &+ timeBetween, isInHost: isInHost, answerBytes: answerBytes.load(ordering: .relaxed))
+            otherTime: hostTime &+ timeBetween, isInHost: isInHost, answerBytes: answerBytes.load(ordering: .relaxed),
+            streams: streamCount)
     }
 
     private func read() -> [Int32: Int64] {

@@ -138,6 +138,11 @@ final class FrameTests: FrameTestCase {
             XCTAssertTrue(codes.contains(failure?.code), "\(end): \(failure?.message ?? "")")
             XCTAssertEqual(connections, 1, "\(end)")
         }
+        // The half of a header, and interim responses, are none.
+        let interim = repeated(frame(1, 4, 1, [0x08, 0x03] + Array("103".utf8)), 2)
+        let (failure, connections) = try ask(interim + flood, .goodbye)
+        XCTAssertTrue(codes.contains(failure?.code), failure?.message ?? "")
+        XCTAssertEqual(connections, 1)
         let few = repeated(frame(8, 0, 0, [0, 0, 0, 1]), 2_400)
         XCTAssertEqual(try ask(few, .goodbye).failure?.code, .connectionLost)
         XCTAssertEqual(try ask(half + flood, .goodbye).failure?.code, .truncated)

@@ -75,6 +75,35 @@ final class SecureFloodTests: TransportTestCase {
         }
     }
 
+    /// A server that leaves has flooded all the same, if no answer has begun: the half of a header and interim responses are none.
+    func testServersThatLeave() throws {
+        let server = try Origin(tls: TLS())
+        defer { server.stop() }
+        try makeTransport(TransportConfiguration(certificateAuthorities: server.authority?.file, proxy: ""))
+        server.route("/half") { exchange in
+            try exchange.send(raw: "HTTP/1.1 200 OK\r\nA: b\r\n")
+            try exchange.say(.keyUpdate, count: 12_000)
+            exchange.close()
+        }
+        server.route("/interim") { exchange in
+            for _ in 0..<40 {
+                try exchange.say(.keyUpdate, count: 300)
+                try exchange.send(raw: "HTTP/1.1 103 Early Hints\r\nLink: </b.css>\r\n\r\n")
+            }
+            exchange.close()
+        }
+        server.route("/few") { exchange in
+            try exchange.send(raw: "HTTP/1.1 200 OK\r\nA: b\r\n")
+            try exchange.say(.keyUpdate, count: 1_000)
+            exchange.close()
+        }
+        for (path, code) in [("/half", ErrorCode.flood), ("/interim", .flood), ("/few", .connectionLost)] {
+            let failure = try fetch(server.url(path)).failure
+            XCTAssertEqual(failure?.code, code, "\(path): \(failure?.message ?? "")")
+        }
+        XCTAssertEqual(server.log.requests.count, 3)
+    }
+
     func testKeyUpdates() throws { try assertOthersAreServed(.keyUpdate, at: 2_000, least: 100_000, TLS()) }
 
     func testTickets() throws { try assertOthersAreServed(.ticket, at: 200, least: 10_000, TLS()) }
