@@ -32,12 +32,8 @@ extension Downloads {
     /// Answers of transfers that are over, and to consultations of long ago, are ignored.
     package mutating func consulted(_ id: TransferID, _ number: UInt64, _ answer: CacheAnswer, _ now: Instant) {
         guard isConsulting(id, number) else { return }
-        // Places that become free by it go to the first in the queue, where this one may soon be, too.
-        let hasExpired = expireOverdue(now)
-        guard isConsulting(id, number) else {
-            if hasExpired { startWaiting(now) }
-            return
-        }
+        endOverdue(now)
+        guard isConsulting(id, number) else { return startWaiting(now) }
         uncountConsultation(id)
         switch answer {
         case .forward(let fallbackUntil):

@@ -196,13 +196,10 @@ extension Downloads {
         return Failure(.connectTimeout, "no connection within \(timeout) ms\(cause)")
     }
 
-    /// Ends those whose total timeout is over, before anything is given out that has come: it waits for nobody.
-    mutating func endOverdue(_ now: Instant) {
-        if expireOverdue(now) { startWaiting(now) }
-    }
-
-    /// The same, and nobody gets a place by it before the caller calls `startWaiting`. False: there are none.
-    mutating func expireOverdue(_ now: Instant) -> Bool {
+    /// Ends those whose total timeout is over, before anything is given out that has come: it waits for nobody. False: there are
+    /// none. Their places are free for others once the caller calls `startWaiting`, and what it tells of has given up its own.
+    @discardableResult
+    mutating func endOverdue(_ now: Instant) -> Bool {
         guard let earliest = totalTimeouts.earliest, earliest <= now else { return false }
         while let subscriber = totalTimeouts.popDue(now) { expireSubscriber(subscriber, now) }
         return true

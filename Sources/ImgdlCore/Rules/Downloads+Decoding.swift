@@ -9,8 +9,8 @@ extension Downloads {
     ) {
         guard transfers.contains(id), variant < transfers[id].variants.count else { return }
         reserveMore(id, variant, upTo: demand, beside: beside)
-        endOverdue(now)
-        guard transfers.contains(id) else { return }
+        let hasEnded = endOverdue(now)
+        guard transfers.contains(id) else { return startWaiting(now) }
         if hasHeader, !transfers[id].variants[variant].hasHeader {
             transfers[id].variants[variant].hasHeader = true
             forEachSubscriber(of: variant, id) { $0.emit($1, .header(variant: variant), needs: .header) }
@@ -27,6 +27,7 @@ extension Downloads {
             if transfers[id].variants[variant].phase == .busy { transfers[id].variants[variant].phase = .open }
             if !transfers[id].variants[variant].owesHeader { releaseProgress(of: variant, id) }
             stepDecoder(id, variant, now)
+            if hasEnded { startWaiting(now) }
         case .finished:
             endVariant(id, variant, failure.map { .failure($0, salvaged: variant) } ?? .success(variant: variant), now)
         case .failed(let own):

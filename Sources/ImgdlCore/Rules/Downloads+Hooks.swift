@@ -11,7 +11,7 @@ extension Downloads {
         guard isAsking(id, number) else { return }
         if case .response(let head, _) = answer { transfers[id].status = head.status }
         endOverdue(now)
-        guard isAsking(id, number), let question = transfers[id].question else { return }
+        guard isAsking(id, number), let question = transfers[id].question else { return startWaiting(now) }
         transfers[id].question = nil
         updateOwed(id)
         if case .refused = answer { transfers[id].isRefused = true }

@@ -37,7 +37,10 @@ extension Downloads {
         transfers[id].answered = now
         noteCookie(id, head)
         endOverdue(now)
-        guard transfers.contains(id) else { return .discard }
+        guard transfers.contains(id) else {
+            startWaiting(now)
+            return .discard
+        }
         switch redirect(id, head.status, location) {
         case .none:
             if !asksAbout(id, head, retryAfter, challenge: true, now) {
@@ -67,7 +70,7 @@ extension Downloads {
     package mutating func bodyReceived(_ id: TransferID, _ count: Int, _ now: Instant) {
         guard isAtTransport(id) else { return }
         endOverdue(now)
-        guard transfers.contains(id) else { return }
+        guard transfers.contains(id) else { return startWaiting(now) }
         // A drip of bytes does not prolong a drain.
         guard !transfers[id].isDraining else { return drained(id, count, now) }
         transfers[id].receive(Int64(count), now)
@@ -194,8 +197,10 @@ extension Downloads {
         } else {
             transfers[id].heldEnd = end
         }
-        endOverdue(now)
-        return transfers.contains(id) && transfers[id].question == nil
+        let hasEnded = endOverdue(now)
+        let goesOn = transfers.contains(id) && transfers[id].question == nil
+        if hasEnded, !goesOn { startWaiting(now) }
+        return goesOn
     }
 
     /// The transport has nothing of it any more, and nobody waits for what the hook says.
@@ -236,7 +241,7 @@ extension Downloads {
     private mutating func drained(_ id: TransferID, _ count: Int, _ now: Instant) {
         transfers[id].drained += Int64(count)
         // The transport sees to that, but for a body that it was told to receive before a hook refused it.
-        guard transfers[id].drained > limits.drainBytes else { return }
+        guard transfers[id].drained > limits.drainBytes else { return startWaiting(now) }
         actions.append(.stop(id))
         finished(id, now)
     }

@@ -54,6 +54,46 @@ final class AgingTests: XCTestCase {
         }
     }
 
+    /// Features B12: two places become free at the same moment, one by a total timeout that is over, the other by an end that
+    /// the transport or a hook tells. The oldest waits for the second of them, and no other gets its turn in between.
+    func testTheOldestIsNotPassedForAPlaceThatComesAtTheSameMoment() {
+        let ends: [(inout Play, TransferID) -> Void] = [
+            { play, id in play.finished(id) },
+            { play, id in play.failed(id, .lost) },
+            { play, id in play.answer(id, 1, .refused(.bad)) },
+            { play, id in play.stepped(id, .failed(.bad)) },
+        ]
+        for (number, end) in ends.enumerated() {
+            var play = Play(width: 2) {
+                $0.maximumPerHost = 1
+                $0.agingInterval = 100
+            }
+            func submit(_ host: String, _ options: SubscriberOptions, hooks: (any Hooks)? = nil) -> TransferID {
+                let url = testURL("https://\(host).example/\(play.downloads.transferCount)")
+                return play.submit(TransferRequest(url: url, hooks: hooks), options).transfer
+            }
+            let hooks = number == 2 ? SilentHooks(.modifyResponse) : nil
+            play.finished(submit("first", .quiet))
+            let overdue = submit("overdue", .with { ($0.decode, $0.totalTimeout) = (nil, 300) })
+            let own = submit("own", number == 3 ? .with(.partial) : .quiet, hooks: hooks)
+            play.receive(own, 10)
+            // Its end waits for what the hook says.
+            if hooks != nil { play.finished(own) }
+            let oldest = submit("own", .priority(.low))
+            play.pass(1)
+            let other = submit("other", .priority(.low))
+            let urgent = submit("urgent", .priority(.high))
+            play.pass(298)
+            play.skip()
+            // What has come is told before anybody looks at the time.
+            play.now = play.now.advanced(byMilliseconds: 1)
+            end(&play, own)
+            XCTAssertFalse(play.downloads.contains(overdue), "end \(number)")
+            XCTAssertEqual(play.takeStarts(), [oldest, urgent], "end \(number)")
+            XCTAssertTrue(play.downloads.contains(other), "end \(number)")
+        }
+    }
+
     /// B13: a limit for each host with three hosts, whatever their number in the queue.
     func testThreeHostsEachWithItsLimit() {
         var play = Play(width: 5) { $0.maximumPerHost = 2 }

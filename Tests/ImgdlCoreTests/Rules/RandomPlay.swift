@@ -843,7 +843,6 @@ struct RandomPlay: ~Copyable {
 
     private mutating func ended(_ id: TransferID, failed: Bool) {
         witness.transfers[id]!.transport = .ended
-        witness.ending.append(id)
         if failed { witness.transfers[id]!.failed = true } else { witness.transfers[id]!.finished = true }
     }
 

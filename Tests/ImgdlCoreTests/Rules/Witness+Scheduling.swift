@@ -41,7 +41,7 @@ extension Witness {
     /// a priority first those that come back for another attempt.
     mutating func seeStarts(_ priorities: [TransferID: Priority]) throws {
         try require(starts.isEmpty || !holdsStarts, "started though starts are held")
-        for (index, start) in starts.enumerated() {
+        for start in starts {
             let placed = placed(start)
             try require(placed.count < limits.maximumConcurrent, "started without a place")
             // One that goes to another host within the event, for a hook's answer, may have done so before or after this.
@@ -49,26 +49,20 @@ extension Witness {
             let mayStart = now.contains(start.id) || then.contains(start.id)
             try require(mayStart, "started without a place at its host, or in the background")
             let eligible = now.filter { then.contains($0) || $0 == start.id }
-            // What has come to its end at the transport within the event may have had its place until after this start:
-            // of those that waited for that place alone one starts within the event, too.
-            let open = self.eligible(start.waiting, placed + start.ending)
-            let later = Set(starts.dropFirst(index + 1).map { transfers[$0.id]!.host })
-            let ranked = eligible.filter { open.contains($0) || !later.contains(transfers[$0]!.host) }
-            if startsSinceAged >= 3, let oldest = ranked.map({ transfers[$0]!.waitsSince }).min(),
+            if startsSinceAged >= 3, let oldest = eligible.map({ transfers[$0]!.waitsSince }).min(),
                 oldest.advanced(byMilliseconds: limits.agingInterval) <= self.now
             {
                 try require(transfers[start.id]!.waitsSince == oldest, "the oldest has waited too long")
                 startsSinceAged = 0
             } else {
                 let own = priorities[start.id] ?? .low
-                try require(ranked.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
-                let isPassed = ranked.contains { transfers[$0]!.front == own && transfers[$0]!.isFrontSure }
+                try require(eligible.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
+                let isPassed = eligible.contains { transfers[$0]!.front == own && transfers[$0]!.isFrontSure }
                 try require(start.isBack || !isPassed, "one that came back was to go first")
                 startsSinceAged += 1
             }
         }
         starts = []
-        ending = []
         resumed = []
     }
 

@@ -154,8 +154,6 @@ struct Witness {
         let running: [TransferID]
         let waiting: [TransferID]
         let isBack: Bool
-        /// What has come to its end at the transport within the event.
-        let ending: [TransferID]
         /// Where those that ran and waited were.
         let hosts: [TransferID: HostAndPort]
         /// Transfers of those that ran, which had been paused for the background within the event, and which had gone on.
@@ -189,8 +187,6 @@ struct Witness {
     /// Nothing that waits, is paused or is held back goes on before they are released.
     var holdsStarts = false
     var starts: [Start] = []
-    /// As of `Start`.
-    var ending: [TransferID] = []
     /// Subscribers of the rules' own that came and gave way within the event: an observer may be told of them.
     var passing = 0
     /// Transfers that had no place, and have been told to go on within the event.
@@ -428,8 +424,8 @@ struct Witness {
         let hosts = Dictionary(uniqueKeysWithValues: Set(running + waiting).map { ($0, transfers[$0]!.host) })
         starts.append(
             Start(
-                id: id, running: running, waiting: waiting, isBack: isBack, ending: ending, hosts: hosts,
-                paused: pausedForBackground, resumed: resumed))
+                id: id, running: running, waiting: waiting, isBack: isBack, hosts: hosts, paused: pausedForBackground,
+                resumed: resumed))
         transfers[id]!.front = nil
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             if subscribers[subscriber]!.clockStart == nil { subscribers[subscriber]!.clockStart = now }
