@@ -4,11 +4,6 @@
 /// Decoders that are to finish wait until their canvas fits, or until there is no other whose end would make room: one that
 /// is paused for memory is such another, since it may lead.
 extension Downloads {
-    struct OpenVariant: Equatable {
-        let transfer: TransferID
-        let variant: Int
-    }
-
     package var memoryInUse: Int64 { memory.inUse }
     package var memoryPeak: Int64 { memory.peak }
     /// Somebody waits for memory: `memoryReleased` should come soon.
@@ -129,7 +124,9 @@ extension Downloads {
         let state = transfers[id].variants[variant]
         let bytes = MemoryRules.canvas(transfers[id].picture, state.options, showsParts: state.partialCount > 0)
         guard transfers[id].picture != .undecided,
-            bytes == 0 || !memory.isFull && memory.fits(bytes) && !waitsForExecutors(id, variant: variant)
+            bytes == 0
+                || !memory.isFull && memory.fits(bytes) && !waitsForExecutors(id, variant: variant)
+                    && !waitsForOldestDecode(OpenVariant(transfer: id, variant: variant), isWhole: false)
         else {
             transfers[id].variants[variant].isHeldBack = true
             releaseProgress(of: variant, id)
@@ -141,17 +138,15 @@ extension Downloads {
 
     /// The same for one that has all its bytes. It is asked again when there is room.
     mutating func reserveForEnd(_ id: TransferID, _ variant: Int) -> Bool {
+        let decode = OpenVariant(transfer: id, variant: variant)
         let bytes = MemoryRules.canvas(transfers[id].picture, transfers[id].variants[variant].options)
-        let fits = bytes == 0 || self.fits(bytes)
+        let fits = bytes == 0 || !waitsForOldestDecode(decode, isWhole: true) && self.fits(bytes)
         if bytes > 0, waitsForExecutors(id, variant: variant) {
             holdForExecutors(id, variant)
             return false
         }
         guard fits else {
-            if !transfers[id].variants[variant].isInLine {
-                transfers[id].variants[variant].isInLine = true
-                heldDecodes.append(OpenVariant(transfer: id, variant: variant))
-            }
+            lineUp(decode)
             transfers[id].variants[variant].isHeldBack = true
             releaseProgress(of: variant, id)
             return false
@@ -165,6 +160,7 @@ extension Downloads {
         transfers[id].variants[variant].waitsForExecutor = false
         updateHeld(id)
         guard bytes > 0 else { return }
+        passOldestDecode(OpenVariant(transfer: id, variant: variant))
         count(bytes, for: variant, of: id)
         actions.append(.reserve(id, variant: variant, bytes: bytes))
     }
@@ -201,14 +197,18 @@ extension Downloads {
         // the one that asks here. One that still comes ends without it: it is not paused, or may lead.
         var stuck = keptBytes
         for open in openVariants {
-            let variant = transfers[open.transfer].variants[open.variant]
-            let isWanted = variant.phase != .done && variant.subscriberCount > 0
-            let isAtWork = transfers[open.transfer].pauses.isEmpty && !transfers[open.transfer].isSlow
-            if isWanted && isAtWork || isPressable(open.transfer) { return false }
-            stuck += variant.reserved
+            if makesRoomAtItsEnd(open) { return false }
+            stuck += transfers[open.transfer].variants[open.variant].reserved
         }
         judgeExecutors(stuck)
         return memory.fits(bytes) || memory.canvases - backlogs.excused <= stuck
+    }
+
+    func makesRoomAtItsEnd(_ open: OpenVariant) -> Bool {
+        let variant = transfers[open.transfer].variants[open.variant]
+        let isWanted = variant.phase != .done && variant.subscriberCount > 0
+        let isAtWork = transfers[open.transfer].pauses.isEmpty && !transfers[open.transfer].isSlow
+        return isWanted && isAtWork || isPressable(open.transfer)
     }
 
     /// Its decoders are let go with what they hold, which `memoryReleased` will tell.
@@ -229,26 +229,8 @@ extension Downloads {
         leftoversLookedAt = max(64, 2 * openVariants.count)
     }
 
-    private mutating func openHeldDecodes(_ now: Instant) {
-        var held: [OpenVariant] = []
-        swap(&held, &heldDecodes)
-        held.removeAll { !transfers.contains($0.transfer) }
-        swap(&held, &heldDecodes)
-        while let next = heldDecodes.indices.max(by: { isAfter(heldDecodes[$0], heldDecodes[$1]) }) {
-            let (id, variant) = (heldDecodes[next].transfer, heldDecodes[next].variant)
-            heldDecodes.remove(at: next)
-            transfers[id].variants[variant].isInLine = false
-            stepDecoder(id, variant, now)
-            if transfers[id].variants[variant].isInLine { return }
-        }
-    }
-
-    private func isAfter(_ left: OpenVariant, _ right: OpenVariant) -> Bool {
-        goesBefore(right.transfer, left.transfer)
-    }
-
     /// By priority, then by age.
-    private func goesBefore(_ left: TransferID, _ right: TransferID) -> Bool {
+    func goesBefore(_ left: TransferID, _ right: TransferID) -> Bool {
         let (a, b) = (transfers[left].priority, transfers[right].priority)
         return a != b ? a > b : transfers[left].startNumber < transfers[right].startNumber
     }

@@ -102,7 +102,7 @@ package struct Downloads: ~Copyable {
     var leftoversLookedAt = 64
     /// A thread that decodes has nothing to do; the engine says so.
     package var hasFreeWorker = true
-    /// Decoders that have all their bytes and wait for room.
+    /// Decoders that have all their bytes and wait for room, in the order in which they came.
     var heldDecodes: [OpenVariant] = []
     /// Something has changed that they wait for since they were looked at.
     var hasRoom = false

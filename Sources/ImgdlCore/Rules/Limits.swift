@@ -26,6 +26,8 @@ package struct Limits: Equatable, Sendable {
     package var agingInterval: Int64 = 10_000
     /// Bytes of bodies and canvases that are in work (features B20).
     package var memoryBudget: Int64 = 512 << 20
+    /// How often others get room to be decoded before the one that has waited for it for longest.
+    package var maximumPasses = 16
     /// Less of a body than that in a second is slow, while others wait for memory.
     package var slowBytes: Int64 = 16 << 10
     /// Milliseconds for which a URL that failed for good fails at once; 0: not at all (features E4, E10, I29).

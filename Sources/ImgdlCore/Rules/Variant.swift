@@ -26,6 +26,8 @@ struct Variant {
     var isHeldBack = false
     /// In the line of decoders that wait for room.
     var isInLine = false
+    /// How often others have got room since it has stood there for longest.
+    var passes = 0
     /// In the line of those that wait for executors.
     var waitsForExecutor = false
     /// Bytes have come that the decoder has not had.
@@ -73,6 +75,7 @@ struct Variant {
         hasHeader = false
         hasPartial = false
         isHeldBack = false
+        passes = 0
         waitsForExecutor = false
     }
 

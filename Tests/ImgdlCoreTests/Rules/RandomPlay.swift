@@ -52,6 +52,7 @@ struct RandomPlay: ~Copyable {
         limits.maximumConsulting = [1, 3, 64].randomElement(using: &random)!
         limits.drainBytes = [50, 1_000].randomElement(using: &random)!
         let kinds = UInt8.random(in: 1..<32, using: &random)
+        limits.maximumPasses = [0, 1, 16][Int(seed % 3)]
         hooks = [kinds, 31].map { SilentHooks(HookKinds(rawValue: $0)) }
         paths = Int.random(in: 1...8, using: &random)
         executors = [0, 3, 16].randomElement(using: &random)!

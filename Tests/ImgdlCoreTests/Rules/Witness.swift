@@ -210,6 +210,7 @@ struct Witness {
     var startsSinceAged = 0
     var charges: [Charge] = []
     var reservedNow: [Charge] = []
+    var oldestDecode: OldestDecode?
     var now = Instant(nanoseconds: 0)
     /// What came before then has been told; nil: all that came before now.
     var heardUntil: Instant?
@@ -735,6 +736,7 @@ struct Witness {
             if transfers[id]!.front == nil { transfers[id]!.isFrontSure = true }
         }
         prioritiesBefore = priorities
+        try seeDecodeLine(downloads)
         try seeMemory(downloads)
         try seeRoomToCome(downloads)
         try seePauses(downloads)
