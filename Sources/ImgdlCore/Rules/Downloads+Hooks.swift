@@ -158,7 +158,9 @@ extension Downloads {
         switch heldEnd {
         case .success: finished(id, now)
         case .failure(let failure): failed(id, failure, now)
-        case nil: press(id, now)
+        case nil:
+            enforceHeldLimits(id, now)
+            press(id, now)
         }
     }
 

@@ -113,9 +113,15 @@ extension Downloads {
     package mutating func bodyHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
         guard isAtTransport(id), transfers[id].heldBytes != bytes else { return }
         changeHeld(id, bytes)
-        let isTooMuch = transfers[id].received + bytes > transfers[id].lowest.bodyBytes
-        if isTooMuch, isBodyWanted(id) { enforceBodyLimits(id, now) }
+        enforceHeldLimits(id, now)
         startWaiting(now)
+    }
+
+    /// What is held will come, and is more than somebody takes.
+    mutating func enforceHeldLimits(_ id: TransferID, _ now: Instant) {
+        guard transfers.contains(id), isBodyWanted(id) else { return }
+        let bytes = transfers[id].received + transfers[id].heldBytes
+        if bytes > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
     }
 
     /// So much memory is held at the transport to undo the codings of its body.

@@ -421,6 +421,28 @@ final class HookTests: XCTestCase {
         }
     }
 
+    /// It does once a hook has made a response of it that is taken, also where memory keeps it from coming on.
+    func testWhatIsHeldMeetsItsLimitWithTheAnswer() {
+        let head = ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: nil, isEncoded: false)
+        for answer in [Answer.response(head, retryAfter: nil), .unchanged] {
+            var play = Play()
+            let a = play.submit(request(.modifyResponse), .with { $0.maximumBodyBytes = 10 })
+            play.connected(a.transfer)
+            play.head(a.transfer, 404)
+            play.downloads.bodyHeld(a.transfer, 50, play.now)
+            play.skip()
+            play.answer(a.transfer, 1, answer)
+            guard case .response = answer else {
+                XCTAssertEqual(failures(play.take()), [], "it is refused, whatever its length")
+                continue
+            }
+            let actions = play.take()
+            XCTAssertEqual(failures(actions), [.bodyLimit])
+            XCTAssertTrue(actions.contains(.stop(a.transfer)))
+            XCTAssertEqual(play.downloads.memoryInUse, 0)
+        }
+    }
+
     /// The transport could not hold what came: no answer brings that back.
     func testABodyThatCannotBeHeldEndsWithoutTheAnswer() {
         for (kinds, status) in [(HookKinds.authenticate, Int32(401)), (.modifyResponse, 200)] {
