@@ -196,8 +196,9 @@ extension Downloads {
         return Failure(.connectTimeout, "no connection within \(timeout) ms\(cause)")
     }
 
-    /// Ends those whose total timeout is over, before anything is given out that has come: it waits for nobody. False: there are
-    /// none. Their places are free for others once the caller calls `startWaiting`, and what it tells of has given up its own.
+    /// Ends those whose total timeout is over, before anything is given out that has come: it waits for nobody. Nobody gets a
+    /// place by it before the caller calls `startWaiting`: what ends with the same report gives up its own first. False: there
+    /// are none.
     @discardableResult
     mutating func endOverdue(_ now: Instant) -> Bool {
         guard let earliest = totalTimeouts.earliest, earliest <= now else { return false }

@@ -40,7 +40,7 @@ extension Downloads {
         transfers[oldest.transfer].variants[oldest.variant].passes += 1
     }
 
-    /// `isWhole`: else its decoder would begin early.
+    /// Whether this one waits though there is room for it. `isWhole`: it has all its bytes; else its decoder would begin early.
     func waitsForOldestDecode(_ decode: OpenVariant, isWhole: Bool) -> Bool {
         guard let oldest = oldestHeldDecode, oldest != decode else { return false }
         return holdsUp(oldest, isWhole: isWhole)

@@ -204,6 +204,7 @@ extension Downloads {
         return memory.fits(bytes) || memory.canvases - backlogs.excused <= stuck
     }
 
+    /// Somebody waits for its picture, and it goes on, or would if it led.
     func makesRoomAtItsEnd(_ open: OpenVariant) -> Bool {
         let variant = transfers[open.transfer].variants[open.variant]
         let isWanted = variant.phase != .done && variant.subscriberCount > 0
