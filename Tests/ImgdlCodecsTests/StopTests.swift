@@ -31,6 +31,21 @@ final class StopTests: XCTestCase {
         }
     }
 
+    /// In arithmetic coding zeros are made up where a scan ends early, and a row of them may be a fifth of a second's work
+    /// for which nobody asks for a byte.
+    func testJPEGsOfMadeUpBlocks() throws {
+        for isProgressive in [false, true] {
+            var size = 0
+            let memory = try XCTUnwrap(picture_made_up_blocks(192, isProgressive ? 1 : 0, &size))
+            defer { picture_free(memory) }
+            let file = Array(UnsafeBufferPointer(start: memory, count: size))
+            XCTAssertLessThan(file.count, 7_000)
+            for milliseconds in [70, 200] {
+                try assertStops(file, after: milliseconds, isProgressive ? "progressive" : "sequential")
+            }
+        }
+    }
+
     func testStoppedDecoderStaysStopped() throws {
         let decoder = BuiltInCodec().makeDecoder(DecodeOptions())
         decoder.stop()

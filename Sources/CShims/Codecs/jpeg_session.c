@@ -7,8 +7,8 @@
 /* Some encoders pad. In a progressive file many stray bytes mean that a scan was lost. */
 enum { TOLERATED_BYTES_BEFORE_END = 64 };
 
-/* A row of MCUs in arithmetic coding can take a second, and is decoded in one go: libjpeg is shown so many bytes at a time,
- * and whoever wants it to stop is asked in between. They make 12 ms of work at most. */
+/* A file in arithmetic coding is lent as a whole: libjpeg is shown so many bytes at a time, and whoever wants it to stop is
+ * asked in between, also where it passes over them on its way to a marker. */
 enum { WINDOW = 4096, WINDOW_WORK = 1 << 15 };
 
 /* Errors and warnings */

@@ -47,6 +47,9 @@ struct codec_jpeg {
     size_t exif_size;
     codec_stop *stop;
     int is_stopped; /* within a call */
+    /* libjpeg's own of arithmetic coding, for those that stand in their place. */
+    void (*start_pass)(j_decompress_ptr jpeg);
+    boolean (*decode_mcu)(j_decompress_ptr jpeg, JBLOCKROW *blocks);
     /* What a second frame header changes before it is refused. */
     JDIMENSION width, height;
     int components, precision;
@@ -70,5 +73,7 @@ static inline codec_status codec_jpeg_failure(const codec_jpeg *session)
 
 /* Keeps the first EXIF segment. Inside the trap. */
 void codec_jpeg_read_exif(codec_jpeg *session);
+/* Of arithmetic coding: from the scan on that has begun, decoding ends between two MCUs where it is to stop. */
+void codec_jpeg_watch_mcus(codec_jpeg *session);
 
 #endif

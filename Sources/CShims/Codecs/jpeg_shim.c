@@ -140,6 +140,8 @@ codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned reduction,
     jpeg->mem->max_memory_to_use = 0; /* the caller has judged it; and the environment has no say (JPEGMEM) */
     if (!jpeg_start_decompress(jpeg))
         return wanting(session);
+    if (jpeg->arith_code)
+        codec_jpeg_watch_mcus(session);
     note_scan(session);
     return CODEC_DONE;
 }

@@ -54,6 +54,9 @@ uint8_t *picture_encode(const struct picture_spec *spec, size_t *size);
 /* A square progressive JPEG, gray, of so many scans that say nothing after the first: of 10,000 pixels and 500 scans it has
  * 266 KB, and takes libjpeg 18 s. Free with picture_free. */
 uint8_t *picture_many_scans(int32_t side, int32_t scans, size_t *size);
+/* A gray JPEG in arithmetic coding, 65,500 pixels wide, of 7 KB at most: its scan ends early, but with statistics by which
+ * each zero that is made up is a large coefficient. libjpeg takes a row of 32,752 blocks in one go. Free with picture_free. */
+uint8_t *picture_made_up_blocks(int32_t height, int32_t is_progressive, size_t *size);
 
 /* An EXIF block ("MM" or "II" first) with this orientation in IFD0; returns its length, at most 64 bytes. With a
  * thumbnail, IFD1 follows: its data starts after the block. */
