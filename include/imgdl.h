@@ -368,8 +368,8 @@ enum {
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
     IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
     /* With UNUSABLE_PROFILE: the profile is whole, but following it might take any time, since it has multiProcessElements
-     * (DToB, BToD, mpet), a grid of more than 300,000 numbers, curves beside it of more than 65,536 together, or a curve of
-     * more than 128 KiB. */
+     * (DToB, BToD, mpet), a grid of more than 300,000 numbers, curves beside it of more than 65,536 together, a curve of
+     * more than 128 KiB, or more than 16 MiB in all. */
     IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */

@@ -20,6 +20,9 @@ struct ProfileTags {
     /// The most bytes of what is neither grid nor text: the longest curve, with room to spare.
     static let mostTagBytes = 128 << 10
 
+    /// The most bytes of all: lcms2 copies them in one go.
+    static let mostBytes = 16 << 20
+
     private struct Tag {
         let name: CheckedNumber
         let start: CheckedNumber
@@ -31,6 +34,7 @@ struct ProfileTags {
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     var areBounded: Bool {
+        guard bytes.count <= Self.mostBytes else { return false }
         guard let count = number(Self.headerLength, 4)?.count(upTo: Self.most) else { return true }
         for index in 0..<count {
             let entry = Self.headerLength + 4 + CheckedNumber(index) * Self.entryLength

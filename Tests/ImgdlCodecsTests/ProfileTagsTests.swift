@@ -169,6 +169,31 @@ final class ProfileTagsTests: XCTestCase {
         }
     }
 
+    /// lcms2 copies a profile in one go.
+    func testLongProfilesAreKeptAndNotFollowed() throws {
+        for (length, isFollowed) in [(16 << 20, true), (16 << 20 + 1, false)] {
+            let profile = Profile(PICTURE_PROFILE_RGB).padded(to: length)
+            let files = [
+                Picture("a.png", PICTURE_PNG_RGB).encoded().withPackedICCP(profile),
+                Picture("a.webp", PICTURE_WEBP_LOSSY).encoded().withICCPChunk(
+                    profile, width: 201, height: 150, alpha: false),
+                Picture("b.webp", PICTURE_WEBP_ANIMATED).encoded().withICCPChunk(
+                    profile, width: 201, height: 150, alpha: true),
+            ]
+            for file in files {
+                var options = DecodeOptions()
+                options.convertsToSRGB = true
+                options.maximumMetadataBytes = .max
+                let decoder = BuiltInCodec().makeDecoder(options)
+                try feed(decoder, file, pieces: .max / 2)
+                let colour = try decoder.finish().colour
+                XCTAssertEqual(
+                    colour.notes, isFollowed ? [.profile, .converted] : [.profile, .unusableProfile, .costlyProfile])
+                XCTAssertEqual(colour.profile?.bytes.count, length)
+            }
+        }
+    }
+
     /// Inks take lcms2 longest.
     func testProfilesThatAreFollowedStopInTime() throws {
         let inks = Picture("inks", PICTURE_JPEG_CMYK, width: 4000, height: 3000).encoded()

@@ -46,10 +46,11 @@ struct PNGFile {
         deflated(colors.flatMap { color in [0] + Array(repeating: color, count: width).joined() })
     }
 
-    static func deflated(_ data: [UInt8]) -> [UInt8] {
+    /// Level 0 is without compression.
+    static func deflated(_ data: [UInt8], level: Int32 = 9) -> [UInt8] {
         var length = compressBound(UInt(data.count))
         var result = [UInt8](repeating: 0, count: Int(length))
-        guard compress2(&result, &length, data, UInt(data.count), 9) == Z_OK else { return [] }
+        guard compress2(&result, &length, data, UInt(data.count), level) == Z_OK else { return [] }
         return Array(result[..<Int(length)])
     }
 

@@ -16,6 +16,11 @@ struct Profile {
         bytes = Array(UnsafeBufferPointer(start: memory, count: size))
     }
 
+    /// As many bytes, of which those behind the profile's own mean nothing.
+    func padded(to count: Int) -> [UInt8] {
+        PNGFile.number(count) + bytes.dropFirst(4) + [UInt8](repeating: 0, count: count - bytes.count)
+    }
+
     /// Four samples a pixel, in words or bytes.
     func converted<Sample: FixedWidthInteger>(_ pixels: [Sample]) -> [Sample] {
         var result = pixels
@@ -81,6 +86,11 @@ extension Array where Element == UInt8 {
         }
         stream += big(Int(profile.adler), 4)
         return withChunk("iCCP", Array("p".utf8) + [0, 0] + stream)
+    }
+
+    /// The same, compressed.
+    func withPackedICCP(_ profile: [UInt8]) -> [UInt8] {
+        withChunk("iCCP", Array("p".utf8) + [0, 0] + PNGFile.deflated(profile))
     }
 
     /// A simple WebP in a VP8X container with an ICCP chunk, or another in the file's own.
