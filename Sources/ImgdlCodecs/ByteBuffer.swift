@@ -43,6 +43,15 @@ final class ByteBuffer {
     /// Keeps the memory for what comes next.
     func removeAll() { count = 0 }
 
+    /// Empty from now on; nil if it is already.
+    func takeProfile() -> ProfileBytes? {
+        guard let taken = memory, count > 0 else { return nil }
+        let profile = ProfileBytes(owning: taken, count: count)
+        memory = nil
+        release()
+        return profile
+    }
+
     func release() {
         free(memory)
         memory = nil

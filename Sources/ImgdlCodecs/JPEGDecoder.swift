@@ -200,7 +200,7 @@ final class JPEGDecoder: FormatDecoder {
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
         try readProfile(exif: size)
-        held = CheckedNumber(UInt64(found.held)) + CheckedNumber(colours.description.profile?.bytes.count ?? 0)
+        held = CheckedNumber(UInt64(found.held)) + colours.memory
         try options.checkMemory(canvas: layout, codec: held)
         snapshots.room = options.canvasRoom(layout, codec: held)
         self.layout = layout

@@ -227,7 +227,7 @@ struct PNGChunkFilter {
             guard progress == .header, !hasProfile else { return false }
             hasProfile = true
             // Counted when it is unpacked.
-            let fits = try metadata.fits(length)
+            let fits = try metadata.fits(packed: length)
             if !fits { colours.description.notes.insert(.unusableProfile) }
             return fits
         case "acTL", "fcTL": return length <= Self.longestControl
@@ -246,8 +246,9 @@ struct PNGChunkFilter {
 
     /// Here and not by libpng, which inflates it in one go, for however long that takes.
     private mutating func unpackProfile() throws(Failure) {
+        defer { held.release() }
         let chunk = held.bytes
-        let room = min(metadata.room, Int(clamping: options.maximumMemoryBytes ?? .max))
+        let room = min(metadata.room, max(0, Int(clamping: options.maximumMemoryBytes ?? .max) - chunk.count))
         var memory: UnsafeMutablePointer<UInt8>?
         var length = 0
         let status = codec_png_unpack_profile(
@@ -258,7 +259,9 @@ struct PNGChunkFilter {
         case CODEC_LATE: throw clock.failure
         case CODEC_FAILED: throw Failure(.outOfMemory, "no memory for a colour profile")
         default:
-            if status == CODEC_SUSPENDED, try metadata.fits(length) { try options.checkMemory(ofProfile: length) }
+            if status == CODEC_SUSPENDED, try metadata.fits(length) {
+                try options.checkMemory(ofMetadata: CheckedNumber(chunk.count) + CheckedNumber(length))
+            }
             colours.description.notes.insert(.unusableProfile)
         }
     }

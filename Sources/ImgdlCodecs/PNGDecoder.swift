@@ -155,7 +155,7 @@ final class PNGDecoder: FormatDecoder {
         let isScaled = layout.isScaled(width: width, height: height)
         let rows = isInterlaced ? row * CheckedNumber(height) : row
         animation.shown(as: layout, colours.conversion, beside: rows)
-        let held = rows + animation.memory(layout) + CheckedNumber(colours.description.profile?.bytes.count ?? 0)
+        let held = rows + animation.memory(layout) + colours.memory
         try options.checkMemory(canvas: layout, codec: held)
         let isGivenAsStored = isInterlaced && layout.orientation == .upright && !isScaled && isAsStored
         snapshots.room = snapshotRoom(layout, held, isGivenAsStored: isGivenAsStored)

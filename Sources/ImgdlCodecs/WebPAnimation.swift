@@ -66,7 +66,7 @@ final class WebPAnimation {
             switch event {
             case .loops(let plays): (loopCount, hasLoops) = (plays, true)
             case .exif(let data): orientation = orientation ?? EXIFReader.orientation(of: data)
-            case .profile(let data): try colours.found(data, CODEC_SAMPLES_COLOURS, options, clock)
+            case .profile(let profile): try colours.found(profile, CODEC_SAMPLES_COLOURS, options, clock)
             case .frame(let frame, let length): try begin(frame, length)
             case .data(let data): try read(data)
             case .frameEnd: try endFrame()
@@ -109,10 +109,10 @@ final class WebPAnimation {
         let composing = options.decodesAllFrames && format.isPremultiplied ? 2 : 0
         let area = CheckedNumber(frame.rectangle.width) * CheckedNumber(frame.rectangle.height)
         let canvases = options.bytes(width: width, height: height, format) * CheckedNumber(count + composing)
-        let held = CheckedNumber(length) + area * CheckedNumber(4 + libwebp) + canvases
+        let held = CheckedNumber(length) + area * CheckedNumber(4 + libwebp) + canvases + colours.memory
         let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
-        memoryDemand = max(
-            memoryDemand, try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held))
+        let taken = try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held)
+        memoryDemand = max(memoryDemand, taken - Int64(colours.description.profile?.bytes.count ?? 0))
         hasRoomForPart = isFinal || options.canvasRoom(layout, codec: held) > count
     }
 

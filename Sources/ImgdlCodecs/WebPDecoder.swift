@@ -190,7 +190,8 @@ final class WebPDecoder: FormatDecoder {
         let decoded =
             libwebpScales(features, target) ? CheckedNumber(target.width) * CheckedNumber(target.height) : pixels
         let isGivenOut = target.orientation == .upright && isFinal && !isScaledHere(features, target)
-        let length = CheckedNumber(container.length ?? 0)
+        // The profile is a part of that length.
+        let length = CheckedNumber(container.length ?? 0) + ownColours.copied
         let held = length + pixels * CheckedNumber(libwebp) + (isGivenOut && canvas != nil ? 0 : decoded * 4)
         stillDemand = max(
             stillDemand, try options.checkMemory(canvas: target, count: canvas == nil ? 0 : 1, codec: held))
@@ -205,7 +206,7 @@ final class WebPDecoder: FormatDecoder {
         guard !hasReadProfile, container.bitstreamStart != nil else { return }
         hasReadProfile = true
         switch container.profile {
-        case .held(let bytes): try ownColours.found(bytes.bytes, CODEC_SAMPLES_COLOURS, options, clock)
+        case .held(let bytes): try ownColours.found(bytes.takeProfile(), CODEC_SAMPLES_COLOURS, options, clock)
         case .passedOver: ownColours.description.notes.insert(.unusableProfile)
         case nil: break
         }

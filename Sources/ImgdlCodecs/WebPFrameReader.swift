@@ -27,7 +27,8 @@ struct WebPFrameReader {
         /// Valid until the next call.
         case exif(UnsafeRawBufferPointer)
         /// Likewise; empty for one that is passed over.
-        case profile(UnsafeRawBufferPointer)
+        /// nil: it is passed over.
+        case profile(ProfileBytes?)
         case frame(Frame, length: Int)
         /// A part of the frame's own chunks, valid until the next call.
         case data(UnsafeRawBufferPointer)
@@ -78,7 +79,7 @@ struct WebPFrameReader {
                     hasProfile = true
                     guard try metadata.fits(size) else {
                         state = .padding(remaining: padded)
-                        return .profile(UnsafeRawBufferPointer(start: nil, count: 0))
+                        return .profile(nil)
                     }
                     metadata.hold(size)
                     state = .profile(size)
@@ -94,9 +95,10 @@ struct WebPFrameReader {
                 state = size % 2 == 0 ? .chunk : .padding(remaining: 1)
                 return .exif(bytes)
             case .profile(let size):
-                guard let bytes = try hold(&rest, size) else { return nil }
+                try held.append(Self.take(&rest, size - held.count))
+                guard held.count == size else { return nil }
                 state = size % 2 == 0 ? .chunk : .padding(remaining: 1)
-                return .profile(bytes)
+                return .profile(held.takeProfile())
             case .frame(let chunk):
                 guard let bytes = try hold(&rest, Self.frameHeaderLength) else { return nil }
                 guard let frame = Frame(bytes) else { throw Self.short(frame: chunk) }

@@ -158,6 +158,36 @@ final class LimitTests: XCTestCase {
         }
     }
 
+    /// What does not shrink has some more bytes in a PNG than out of it: the limit is for what comes out.
+    func testProfilesAsLongAsTheLimit() throws {
+        for length in [132, 1_000, 200_000] {
+            let profile = PNGFile.number(length) + [UInt8](repeating: 0, count: length - 4)
+            var file = PNGFile(width: 1, height: 1)
+            let name = [UInt8](repeating: 0x6E, count: 79)
+            file.add("iCCP", name + [0, 0] + PNGFile.deflated(profile, level: 0))
+            file.add("IDAT", PNGFile.rows(width: 1, [[1, 2, 3, 4]]))
+            var options = DecodeOptions()
+            options.maximumMetadataBytes = length
+            for pieces in [7, .max / 2] {
+                let decoder = BuiltInCodec().makeDecoder(options)
+                try feed(decoder, file.ended(), pieces: pieces)
+                XCTAssertEqual(try decoder.finish().colour.profile.map { Array($0.bytes) }, profile)
+            }
+            options.maximumMetadataBytes = length - 1
+            check(file.ended(), options, .metadataLimit, "\(length) bytes")
+        }
+    }
+
+    /// So much longer that it has to be longer unpacked, too, none of it is waited for.
+    func testPackedProfilesLongerThanTheLimit() {
+        var options = DecodeOptions()
+        options.maximumMetadataBytes = 10_000
+        for (length, code) in [(10_138, ErrorCode.truncated), (10_139, .metadataLimit)] {
+            let head = PNGFile(width: 1, height: 1).bytes + PNGFile.number(length) + Array("iCCP".utf8)
+            XCTAssertEqual(decode(head, options).failure?.code, code)
+        }
+    }
+
     /// One byte more than the largest limit is no number that traps.
     func testTheLargestLimitOfMetadata() {
         var options = DecodeOptions()

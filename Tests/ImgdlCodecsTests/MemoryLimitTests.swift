@@ -61,6 +61,29 @@ final class MemoryLimitTests: XCTestCase {
         }
     }
 
+    /// A PNG has its profile packed, and lcms2 copies the one that it follows.
+    func testProfiles() throws {
+        let profile = Profile(PICTURE_PROFILE_RGB)
+        var stored = PNGFile(width: 1, height: 1)
+        stored.add(
+            "iCCP", Array("p".utf8) + [0, 0] + PNGFile.deflated(profile.padded(to: 30 << 20), level: 0))
+        stored.add("IDAT", PNGFile.rows(width: 1, [[1, 2, 3, 4]]))
+        let followed = profile.padded(to: 14 << 20)
+        let png = Picture("a", PICTURE_PNG_RGB).encoded().withPackedICCP(followed)
+        let webp = Picture("a", PICTURE_WEBP_LOSSY).encoded().withICCPChunk(
+            followed, width: 201, height: 150, alpha: false)
+        let animated = Picture("a", PICTURE_WEBP_ANIMATED).encoded().withICCPChunk(
+            followed, width: 201, height: 150, alpha: true)
+        for (file, name) in [
+            (stored.ended(), "packed"), (png, "PNG"), (webp, "WebP"), (animated, "an animated WebP"),
+        ] {
+            try assertWithin(file, name) {
+                $0.maximumMetadataBytes = .max
+                $0.convertsToSRGB = true
+            }
+        }
+    }
+
     func testThumbnails() throws {
         var picture = Picture("a", PICTURE_JPEG_BASELINE, width: 2400, height: 2000, orientation: 1)
         picture.spec.exif_thumbnail = 1

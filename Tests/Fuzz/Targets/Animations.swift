@@ -139,7 +139,7 @@ private struct WebPLog {
                 switch event {
                 case .loops(let plays): text += " loops \(plays)"
                 case .exif(let block): text += " exif \(EXIFReader.orientation(of: block))"
-                case .profile(let profile): text += " profile of \(profile.count)"
+                case .profile(let profile): text += " profile of \(profile?.bytes.count ?? 0)"
                 case .frame(let frame, let length): text += " \(frame) \(length)"
                 case .data(let data): for byte in data { sum = sum &* 31 &+ UInt64(byte) }
                 case .frameEnd: text += " end \(sum)"
