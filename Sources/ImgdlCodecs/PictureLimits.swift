@@ -68,10 +68,10 @@ extension DecodeOptions {
     /// Judges EXIF and a profile before they are held.
     func checkMemory(ofMetadata bytes: CheckedNumber?) throws(Failure) {
         guard let most = maximumMemoryBytes, bytes?.within(0...Int64(clamping: most)) == nil else { return }
-        let number = bytes.map { "\($0)" } ?? "more than \(Int64.max)"
+        let about = bytes.map { "about \($0)" } ?? "more than \(Int64.max)"
         throw Failure(
             .memoryLimit,
-            "EXIF and the colour profile take \(number) bytes of memory, more than the limit of \(most)")
+            "EXIF and the colour profile take \(about) bytes of memory, more than the limit of \(most)")
     }
 
     /// How many such canvases there may be at a time besides bytes of the codec's own. The picture takes one; for a partial
