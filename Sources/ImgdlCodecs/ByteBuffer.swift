@@ -18,14 +18,17 @@ final class ByteBuffer {
         guard let source = more.baseAddress, !more.isEmpty else { return }
         let (needed, overflow) = count.addingReportingOverflow(more.count)
         guard !overflow else { throw Self.outOfMemory }
-        if needed > capacity {
-            let wanted = max(needed, capacity + capacity / 2)
-            guard let grown = realloc(memory, wanted) else { throw Self.outOfMemory }
-            memory = grown
-            capacity = wanted
-        }
+        if needed > capacity { try reserve(max(needed, capacity + capacity / 2)) }
         memory?.advanced(by: count).copyMemory(from: source, byteCount: more.count)
         count = needed
+    }
+
+    /// For what is long and may not be had twice, as it is while a buffer grows. Pages come with the bytes.
+    func reserve(_ wanted: Int) throws(Failure) {
+        guard wanted > capacity else { return }
+        guard let grown = realloc(memory, wanted) else { throw Self.outOfMemory }
+        memory = grown
+        capacity = wanted
     }
 
     func removeFirst(_ removed: Int) {

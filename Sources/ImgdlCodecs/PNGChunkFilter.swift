@@ -228,8 +228,12 @@ struct PNGChunkFilter {
             hasProfile = true
             // Counted when it is unpacked.
             let fits = try metadata.fits(packed: length)
-            if !fits { colours.description.notes.insert(.unusableProfile) }
-            return fits
+            guard fits else {
+                colours.description.notes.insert(.unusableProfile)
+                return false
+            }
+            try held.reserve(Self.headLength + length + Self.checksumLength)
+            return true
         case "acTL", "fcTL": return length <= Self.longestControl
         default: return false
         }

@@ -124,7 +124,9 @@ struct WebPContainer {
             profile = .passedOver
             guard try metadata.fits(size) else { return }
             metadata.hold(size)
-            profile = .held(ByteBuffer())
+            let bytes = ByteBuffer()
+            try bytes.reserve(size)
+            profile = .held(bytes)
             if size > 0 { state = .profile(size: size) }
         case "EXIF" where orientation == nil && size <= Self.longestEXIF:
             guard try metadata.fits(size) else { return }

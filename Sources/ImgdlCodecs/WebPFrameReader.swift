@@ -82,6 +82,7 @@ struct WebPFrameReader {
                         return .profile(nil)
                     }
                     metadata.hold(size)
+                    try held.reserve(size)
                     state = .profile(size)
                 default:
                     state = padded == 0 ? .chunk : .padding(remaining: padded)

@@ -7,7 +7,8 @@
 /* Bytes of a chunk around its data, the name of a profile, the least that is one, and what zlib is shown at once: however little
  * comes of that, it is a millisecond or two. */
 enum { CHUNK_HEAD = 8, CHECKSUM = 4, LONGEST_NAME = 79, PROFILE_HEADER = 128, SHORTEST_PROFILE = 132, STEP = 16 * 1024 };
-enum { FIRST_PART = 64 * 1024 };
+/* Deflate makes no more bytes of one (258 of two bits). */
+enum { MOST_SHRUNK = 1032 };
 
 static size_t number(const uint8_t *bytes)
 {
@@ -54,8 +55,9 @@ static codec_status inflate_to(z_stream *stream, size_t *left, uint8_t *to, size
 }
 
 static codec_status unpack(
-    z_stream *stream, size_t left, size_t room, codec_stop *stop, uint8_t **profile, size_t *length)
+    z_stream *stream, size_t size, size_t room, codec_stop *stop, uint8_t **profile, size_t *length)
 {
+    size_t left = size;
     uint8_t header[PROFILE_HEADER];
     codec_status status = inflate_to(stream, &left, header, sizeof header, stop);
     if (status != CODEC_DONE)
@@ -65,20 +67,14 @@ static codec_status unpack(
         return CODEC_ENDED;
     if (*length > room)
         return CODEC_SUSPENDED;
-    uint8_t *bytes = NULL;
-    /* What it says may never come: memory grows with what does. */
-    for (size_t have = 0, count = FIRST_PART; status == CODEC_DONE && have < *length; have = count, count *= 2) {
-        count = count < *length ? count : *length;
-        uint8_t *more = realloc(bytes, count);
-        if (!more) {
-            status = CODEC_FAILED;
-            break;
-        }
-        bytes = more;
-        if (have == 0)
-            memcpy(bytes, header, have = sizeof header);
-        status = inflate_to(stream, &left, bytes + have, count - have, stop);
-    }
+    /* What it says may never come, or cannot. In one piece all the same: what grows is there twice at times. */
+    if (*length / MOST_SHRUNK > size)
+        return CODEC_ENDED;
+    uint8_t *bytes = malloc(*length);
+    if (!bytes)
+        return CODEC_FAILED;
+    memcpy(bytes, header, sizeof header);
+    status = inflate_to(stream, &left, bytes + sizeof header, *length - sizeof header, stop);
     if (status == CODEC_DONE)
         *profile = bytes;
     else
