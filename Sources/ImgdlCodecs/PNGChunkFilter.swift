@@ -52,7 +52,7 @@ struct PNGChunkFilter {
     private(set) var colours = Colours()
     /// One has come.
     private var hasProfile = false
-    /// What it is, until the picture's size is judged; nil: nothing of use, or none.
+    /// The profile, until the picture's size is judged; nil: nothing of use, or none.
     private var profile: ProfileBytes?
     private var metadata: MetadataMeter
     private let options: DecodeOptions

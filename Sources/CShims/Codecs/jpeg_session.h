@@ -73,7 +73,7 @@ static inline codec_status codec_jpeg_failure(const codec_jpeg *session)
 
 /* Keeps the first EXIF segment. Inside the trap. */
 void codec_jpeg_read_exif(codec_jpeg *session);
-/* Of arithmetic coding: from the scan on that has begun, decoding ends between two MCUs where it is to stop. */
+/* Arithmetic coding: from the scan on that has begun, decoding ends between two MCUs where it is to stop. */
 void codec_jpeg_watch_mcus(codec_jpeg *session);
 
 #endif

@@ -67,7 +67,7 @@ static codec_status unpack(
         return CODEC_ENDED;
     if (*length > room)
         return CODEC_SUSPENDED;
-    /* What it says may never come, or cannot. In one piece all the same: what grows is there twice at times. */
+    /* The length that it says may never come, or cannot. In one piece all the same: what grows is there twice at times. */
     if (*length / MOST_SHRUNK > size)
         return CODEC_ENDED;
     uint8_t *bytes = malloc(*length);

@@ -46,7 +46,7 @@ final class ChangesFile {
 
     deinit { close(descriptor) }
 
-    /// Of its memory.
+    /// Protection of its memory.
     var access: Int32 { isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE }
 
     private static func isWhole(_ status: stat, _ bytes: Int) -> Bool {

@@ -44,7 +44,7 @@ struct DiskError: Error, Equatable {
     }
 }
 
-/// What bodies and the counters of changes need of the file system; tests have one that fails. Threads: any.
+/// The file system, as bodies and the counters of changes need it; tests have one that fails. Threads: any.
 protocol Disk: Sendable {
     /// A new file that nobody else may have: descriptor.
     func create(_ path: InnerPath) throws(DiskError) -> Int32

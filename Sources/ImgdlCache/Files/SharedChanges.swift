@@ -232,7 +232,7 @@ final class SharedChanges: @unchecked Sendable {
     }
 
     private func announce(_ hash: UInt64, in bucket: UInt32, removals: [Int]) {
-        // Whoever opens another file says in it what is unsaid by then.
+        // Another file is told what is unsaid by whoever opens it.
         if !isReplacing.load(ordering: .acquiring) { follow() }
         lock.withLock {
             unsaid.hashes[bucket] = hash

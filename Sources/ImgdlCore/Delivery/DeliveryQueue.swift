@@ -21,7 +21,7 @@ struct DeliveryQueue: ~Copyable {
         return displaced
     }
 
-    /// What is delivered next.
+    /// The next event, or the terminal, to be delivered.
     enum Taken: ~Copyable {
         /// `returnTaken` must follow when it has been delivered.
         case event(Subscription, DownloadEvent)

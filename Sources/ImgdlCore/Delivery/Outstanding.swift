@@ -86,7 +86,7 @@ package final class Outstanding: @unchecked Sendable {
         return metrics ?? nil
     }
 
-    /// It has been told, or discarded: nothing of it is owed any more.
+    /// The end has been told, or discarded: nothing of it is owed any more.
     func complete(_ subscription: Subscription, _ obligation: consuming Obligation) {
         obligation.fulfil()
         if subscription.markComplete() {
@@ -231,7 +231,7 @@ package final class Outstanding: @unchecked Sendable {
     private static var timeIsOver: Failure { Failure(.waitTimeout, "the time given is over") }
 }
 
-/// What a request is owed from `accept` or `hold` until `complete`, which alone make it and use it up: to lose it is a trap in
+/// The duty to end a request, from `accept` or `hold` until `complete`, which alone make it and use it up: to lose it is a trap in
 /// debug builds. It has no size.
 struct Obligation: ~Copyable {
     fileprivate init() {}

@@ -84,7 +84,7 @@ enum PendingEvents: ~Copyable {
     }
 }
 
-/// What is taken to be delivered.
+/// An event, or the terminal, that is taken to be delivered.
 enum PendingEvent: ~Copyable {
     case event(DownloadEvent)
     case terminal(Terminal)

@@ -16,7 +16,7 @@ package protocol EventSink: AnyObject, Sendable {
 /// Cancelling is a flag besides a command to the engine: an event that has not been taken for delivery when the flag is
 /// set is never delivered, and the terminal turns into `cancelled` (features D14, I4).
 ///
-/// Who owes its end has a `RequestEnd`; whoever has the subscription alone may cancel it, ask about it, or tell it what is not
+/// Its end is with whoever has its `RequestEnd`; whoever has the subscription alone may cancel it, ask about it, or tell it what is not
 /// its end.
 ///
 /// One block of 128 bytes: a million of them may wait.

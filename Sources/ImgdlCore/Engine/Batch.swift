@@ -31,7 +31,7 @@ package final class Batch: @unchecked Sendable {
     package let downloader: Downloader
     private let lock = Lock()
     private var rules: BatchRules
-    /// Those that have begun; nil once one has ended.
+    /// Requests that have begun; nil once one has ended.
     private var begun: [Subscription?] = []
     /// Of those that have not.
     private var held = Queue<RequestEnd>()
