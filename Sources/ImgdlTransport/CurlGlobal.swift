@@ -31,4 +31,9 @@ enum CurlVersion {
     /// From 8.14.0 on CURLE_HTTP2 is for frames that break the rules, and not for a GOAWAY, as in 7.88.1. Those between have
     /// not been looked at.
     static let tellsGoawayApart = number >= 0x080E00
+
+    /// In 7.88.1 a body of HTTP/2 may never end whose stream's buffer is full when its last frame is read, for another stream:
+    /// nobody is run for it, or nghttp2 is not called again to say that it has ended. 8.14.1 has neither. Those between have not
+    /// been looked at.
+    static let needsRoomInStreams = number < 0x080E00
 }

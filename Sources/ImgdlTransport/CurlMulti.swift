@@ -214,6 +214,7 @@ final class CurlMulti {
         hasNewcomers = false
         var running: Int32 = 0
         isActing = true
+        ccurl_begin_turn()
         let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
         isActing = false
         if !refused.isEmpty { tryNextAddresses() }

@@ -29,6 +29,15 @@ struct SecureConnections {
             lastUser = id
         }
 
+        /// A record of TLS with all that encryption may add.
+        private static let recordBytes: UInt64 = 16 * 1024 + 256 + 5
+
+        /// Has curl read no more for its streams in a turn than half of what the buffer of one holds: in each turn those have
+        /// theirs emptied that have something, and that may have come in the turn before.
+        fileprivate func keepsRoomInStreams() {
+            ccurl_secure_limit_reads(handshake, UInt64(EasyHandle.bufferBytes) / 2 - Self.recordBytes)
+        }
+
         var end: ccurl_secure_end { ccurl_secure_end(handshake) }
         var isHTTP2: Bool { ccurl_secure_is_http2(handshake) }
         var isClosed: Bool { ccurl_secure_is_closed(handshake) }
@@ -111,6 +120,7 @@ struct SecureConnections {
         connections[name] = connection
         tunnels.remove(name)
         guard connection.isHTTP2 else { return }
+        if CurlVersion.needsRoomInStreams { connection.keepsRoomInStreams() }
         if connection.isInTLS { tunnels.insert(name) }
         serversOfHTTP2?.insert(connection.server)
         if let count = serversOfHTTP2?.count, count > Self.maximumServers { serversOfHTTP2 = nil }

@@ -153,7 +153,32 @@ final class StreamResetTests: TransportTestCase {
 
     /// Bytes that curl had kept may be the ones that are too many: wherever they are given out, that is one reset, and the
     /// stream waits for no other.
+    func testAPausedStreamThatIsStoppedByWhatCurlHadKeptIsResetOnce() throws {
+        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "newer libcurl holds what comes for it otherwise")
+        route("/page", bytes: 90_000)
+        secure.route("/silent") { try $0.wait("never") }
+        let page = try start(secure.url("/page"))
+        recorder.onHead = { [unowned self] id, _ in
+            transport.setPaused(id, true)
+            return .receive
+        }
+        // Curl reads for this one, and keeps what comes for the other.
+        _ = try start(secure.url("/silent"))
+        run(until: recorder[page].head != nil)
+        let transfer = try XCTUnwrap(transport.transfers[page])
+        let connection = try XCTUnwrap(transport.lanes.common.multi.secureConnections[transfer.connectionName])
+        run(until: connection.readBytes.map { $0 > 90_000 } == true)
+        let server = try server(of: page)
+        while server.resets.take(loop.now) {}
+        let place = place(server)
+        transport.cancel(page)
+        XCTAssertEqual(server.lingering, 1)
+        run(until: server.lingering == 0)
+        XCTAssertEqual(self.place(server), place + ResetPace.interval)
+    }
+
     func testAStreamThatIsStoppedByWhatCurlHadKeptIsResetOnce() throws {
+        try XCTSkipIf(CurlVersion.needsRoomInStreams, "less comes in a turn of curl than it may keep")
         let page = [UInt8](repeating: 7, count: 90_000)
         secure.route("/page") { stream in
             try stream.wait("go")

@@ -30,7 +30,14 @@ struct ccurl_handshake {
     /* That of the connection with the proxy which this one's bytes come through, with a reference. NULL: there is none, as for a
      * proxy's own. */
     struct ccurl_handshake *outer;
+    /* Bytes after which no more is read for it in a turn of curl; 0: there is no such number. */
+    uint64_t most_in_a_turn;
+    /* The last turn in which it was read for, and how many bytes it had brought by then. */
+    uint64_t last_turn, bytes_before;
 };
+
+/* Turns of curl on this thread. */
+static _Thread_local uint64_t turns;
 
 /* A server has ended TLS on one of the connections that this thread reads. */
 static _Thread_local bool has_read_goodbye;
@@ -67,6 +74,8 @@ static void connection_closes(void *parent, void *data, CRYPTO_EX_DATA *all, int
         return;
     handshake->has_end = has_read_end(parent);
     handshake->is_closed = true;
+    if (handshake->most_in_a_turn && SSL_get_rbio(parent))
+        BIO_set_callback_ex(SSL_get_rbio(parent), NULL);
     handshake->connection = NULL;
 }
 
@@ -294,6 +303,37 @@ uint64_t ccurl_secure_read_bytes(const struct ccurl_handshake *handshake)
 {
     return handshake->connection ? BIO_number_read(SSL_get_rbio(handshake->connection)) : 0;
 }
+
+static long refuses_more_in_a_turn(
+    BIO *reader, int what, const char *bytes, size_t count, int value, long number, int result, size_t *done)
+{
+    (void)bytes, (void)count, (void)value, (void)number, (void)done;
+    if (what != BIO_CB_READ)
+        return result;
+    struct ccurl_handshake *handshake = (void *)BIO_get_callback_arg(reader);
+    if (handshake->last_turn != turns) {
+        handshake->last_turn = turns;
+        handshake->bytes_before = BIO_number_read(reader);
+    }
+    if (BIO_number_read(reader) - handshake->bytes_before < handshake->most_in_a_turn)
+        return result;
+    /* As if nothing more had come. */
+    BIO_clear_retry_flags(reader);
+    BIO_set_retry_read(reader);
+    return -1;
+}
+
+void ccurl_secure_limit_reads(struct ccurl_handshake *handshake, uint64_t bytes)
+{
+    BIO *reader = handshake->connection ? SSL_get_rbio(handshake->connection) : NULL;
+    if (!reader)
+        return;
+    handshake->most_in_a_turn = bytes;
+    BIO_set_callback_arg(reader, (char *)handshake);
+    BIO_set_callback_ex(reader, refuses_more_in_a_turn);
+}
+
+void ccurl_begin_turn(void) { turns++; }
 
 bool ccurl_take_goodbye(void)
 {
