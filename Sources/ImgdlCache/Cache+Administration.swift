@@ -11,7 +11,7 @@ extension Cache {
         imageTier?.removeAll()
     }
 
-    /// The newest response under the key, whatever Vary says.
+    /// The newest response under the key, whatever Vary says. Its times are none of the future.
     package func query(_ key: String) throws(Failure) -> CachedResponse? {
         try checkOpen()
         try checkMayWait()
@@ -20,6 +20,12 @@ extension Cache {
         let time = wallTime
         // What the disk could not take is kept in memory all the same, and answers from there.
         let inMemory = memory.newest(key, wallTime: time)
+        return newest(inMemory, onDisk, wallTime: time)?.clamped(to: time)
+    }
+
+    private func newest(
+        _ inMemory: CachedResponse?, _ onDisk: CachedResponse?, wallTime time: Int64
+    ) -> CachedResponse? {
         guard let inMemory, let onDisk else { return inMemory ?? onDisk }
         let takesItsPlace =
             inMemory.id != onDisk.id && inMemory.response.displaces(onDisk.response, wallTime: time)

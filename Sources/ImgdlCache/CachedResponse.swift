@@ -8,11 +8,11 @@ package struct CachedResponse: Equatable, Sendable {
     package var storedTime: Int64
     package var usedTime: Int64
 
-    /// As the host is told of it: a clock that ran ahead once says nothing of when that was.
-    package func told(at wallTime: Int64) -> CachedResponse {
-        var told = self
-        told.storedTime = min(storedTime, wallTime)
-        told.usedTime = min(usedTime, wallTime)
-        return told
+    /// Nothing of it is of the future: a clock that ran ahead once says nothing of when that was.
+    func clamped(to wallTime: Int64) -> CachedResponse {
+        var clamped = self
+        clamped.storedTime = min(storedTime, wallTime)
+        clamped.usedTime = min(usedTime, wallTime)
+        return clamped
     }
 }

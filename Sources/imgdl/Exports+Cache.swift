@@ -88,9 +88,7 @@ public func imgdl_cache_query(
     }
 }
 
-private func entryStruct(_ found: CachedResponse) -> imgdl_cache_entry {
-    let wallTime = MonotonicClock().wallTime()
-    let stored = found.told(at: wallTime)
+private func entryStruct(_ stored: CachedResponse) -> imgdl_cache_entry {
     let isComplete =
         switch stored.response.extent {
         case .whole, .headAlone: true
@@ -99,7 +97,7 @@ private func entryStruct(_ found: CachedResponse) -> imgdl_cache_entry {
     return imgdl_cache_entry(
         struct_size: UInt32(MemoryLayout<imgdl_cache_entry>.stride), status: stored.response.status,
         body_bytes: stored.response.bodyLength, stored_s: stored.storedTime, used_s: stored.usedTime,
-        fresh_s: CacheRules.remainingFreshness(of: stored.response, wallTime: wallTime),
+        fresh_s: CacheRules.remainingFreshness(of: stored.response, wallTime: MonotonicClock().wallTime()),
         is_complete: isComplete ? 1 : 0, reserved: 0)
 }
 

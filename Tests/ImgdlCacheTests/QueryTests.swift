@@ -77,9 +77,8 @@ final class QueryTests: StoreTestCase {
         } _: { found, place in
             XCTAssertEqual(name(found), "ahead", place)
             XCTAssertEqual(freshness(found), 0, place)
-            let told = found?.told(at: clock.wallTime())
-            XCTAssertEqual(told?.storedTime, clock.wallTime(), place)
-            XCTAssertEqual(told?.usedTime, clock.wallTime(), place)
+            XCTAssertEqual(found?.storedTime, clock.wallTime(), place)
+            XCTAssertEqual(found?.usedTime, clock.wallTime(), place)
         }
     }
 

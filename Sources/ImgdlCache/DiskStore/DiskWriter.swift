@@ -307,13 +307,11 @@ final class DiskWriter {
     func query(_ key: String) -> CachedResponse? {
         if isReadOnly, index?.database.isOutdated ?? true { reopen() }
         let found = try? Candidates.find(key, in: store, usedSince: oldestUse, damaged: { _ in }, index: { _ in index })
-        let wallTime = store.clock.wallTime()
         let all = found?.candidates.list.map {
             CachedResponse(
-                id: $0.entry.id, response: $0.entry.response, storedTime: $0.storedTime,
-                usedTime: min($0.usedTime, wallTime))
+                id: $0.entry.id, response: $0.entry.response, storedTime: $0.storedTime, usedTime: $0.usedTime)
         }
-        return all?.newest(wallTime: wallTime)
+        return all?.newest(wallTime: store.clock.wallTime())
     }
 
     /// What was last used before that is as good as gone.
