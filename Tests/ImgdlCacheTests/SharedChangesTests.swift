@@ -36,6 +36,14 @@ final class SharedChangesTests: StoreTestCase {
         return (one, other)
     }
 
+    private func keepImage(in images: any ImageStore, of entry: StoredEntry, _ key: String) throws {
+        let pixels = try PixelBuffer(width: 10, height: 10, format: .rgba8)
+        let header = ImageHeader(format: .png, width: 10, height: 10, hasAlpha: true, isProgressive: false)
+        let image = DecodedImage(
+            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: 10, height: 10), isComplete: true)
+        images.keep(image, DecodeOptions(), of: entry, key: key)
+    }
+
     func testItsOwnChangesCostNothing() throws {
         let cache = try open()
         cache.put("k", bytes(100))
@@ -47,12 +55,15 @@ final class SharedChangesTests: StoreTestCase {
         cache.close()
     }
 
-    /// The engine's thread looks into memory, and removes, itself: nobody there waits for who makes another file of counters
-    /// on a disk that hangs. What was removed meanwhile others learn afterwards.
+    /// The engine's thread looks into memory, and removes, itself: it does not wait for another thread that makes another
+    /// file of counters, on a disk that hangs. What was removed meanwhile others learn afterwards.
     func testNobodyWaitsForAnotherFileOfCountersWhoseDiskHangs() throws {
         let disk = FailingDisk()
         tuning.disk = disk
         let (one, other) = try openBoth()
+        let (images, entry) = (try XCTUnwrap(one.images), try XCTUnwrap(find(one, "k")).entry)
+        try keepImage(in: images, of: entry, "k")
+        XCTAssertEqual(images.entries("k").map(\.id), [entry.id])
         disk.hang(true)
         defer { disk.hang(false) }
         XCTAssertEqual(unlink(Folder(path: path).changes), 0)
@@ -62,7 +73,7 @@ final class SharedChangesTests: StoreTestCase {
         let isThrough = DispatchSemaphore(value: 0)
         DispatchQueue.global().async {
             XCTAssertNil(one.findInMemory("other") { _ in .entry(0, withBody: true) }, "others may have removed it")
-            XCTAssertEqual(one.images?.entries("k").count, 0)
+            XCTAssertEqual(images.entries("k").count, 0, "others may have removed it")
             _ = one.requestMark("k")
             XCTAssertFalse(one.isRemoved(one.removalMark("k")))
             one.remove(key: "k")
@@ -264,20 +275,16 @@ final class SharedChangesTests: StoreTestCase {
         let (one, other) = try openBoth()
         let entry = try XCTUnwrap(find(one, "k")).entry
         let images = try XCTUnwrap(one.images)
-        let pixels = try PixelBuffer(width: 10, height: 10, format: .rgba8)
-        let header = ImageHeader(format: .png, width: 10, height: 10, hasAlpha: true, isProgressive: false)
-        let image = DecodedImage(
-            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: 10, height: 10), isComplete: true)
-        images.keep(image, DecodeOptions(), of: entry, key: "k")
+        try keepImage(in: images, of: entry, "k")
         XCTAssertEqual(images.entries("k").map(\.id), [entry.id])
         try other.removeAndWait(key: "k")
         XCTAssertEqual(images.entries("k").count, 0)
         // Decoded from what was found before it was removed.
-        images.keep(image, DecodeOptions(), of: entry, key: "k")
+        try keepImage(in: images, of: entry, "k")
         XCTAssertEqual(images.entries("k").count, 0)
         // Told in a file that has taken the place of the one of before.
         let second = try XCTUnwrap(find(one, "other")).entry
-        images.keep(image, DecodeOptions(), of: second, key: "other")
+        try keepImage(in: images, of: second, "other")
         XCTAssertEqual(images.entries("other").map(\.id), [second.id])
         unlink(path + "/changes-1")
         let third = try open()

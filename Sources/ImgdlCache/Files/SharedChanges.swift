@@ -232,7 +232,8 @@ final class SharedChanges: @unchecked Sendable {
     }
 
     private func announce(_ hash: UInt64, in bucket: UInt32, removals: [Int]) {
-        // Another file is told what is unsaid by whoever opens it.
+        // Another file is told what is unsaid by whoever opens it, and nobody waits for that here. Whoever is the first to
+        // see that there is another opens it himself, and waits for the disk.
         if !isReplacing.load(ordering: .acquiring) { follow() }
         lock.withLock {
             unsaid.hashes[bucket] = hash
