@@ -39,14 +39,6 @@ struct DeliveryQueue: ~Copyable {
                 return subscription.deliver(terminal)
             }
         }
-
-        /// Nobody is told, and who was to end has ended.
-        consuming func discard() {
-            switch consume self {
-            case .event: break
-            case .terminal(let subscription, let terminal): subscription.discard(terminal)
-            }
-        }
     }
 
     mutating func take() -> Taken? {

@@ -118,19 +118,28 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     private func dropWaiting() {
         Occupation.with(.pumping(.passUnretained(self))) {
             var ended = takeEnded()
-            while let taken = ended.popFirst() { taken.discard() }
+            while let one = ended.popFirst() { one.discard() }
         }
     }
 
-    /// Those whose terminal waited. What waited with them has ended when this returns, and its memory has come back.
-    private func takeEnded() -> Queue<DeliveryQueue.Taken> {
+    /// One whose terminal waited.
+    private struct Ended: ~Copyable {
+        let subscription: Subscription
+        let terminal: Terminal
+
+        /// Nobody is told, and it has ended.
+        consuming func discard() { subscription.discard(terminal) }
+    }
+
+    /// What waited with their terminals has ended when this returns, and its memory has come back.
+    private func takeEnded() -> Queue<Ended> {
         var all = lock.withLock { queue.takeAll() }
-        var ended = Queue<DeliveryQueue.Taken>()
+        var ended = Queue<Ended>()
         while let waiting = all.popFirst() {
             let subscription = waiting.subscription
             guard let terminal = waiting.pending.onlyTerminal() else { continue }
             terminal.result.letGoOfContent()
-            ended.append(.terminal(subscription, terminal))
+            ended.append(Ended(subscription: subscription, terminal: terminal))
         }
         return ended
     }

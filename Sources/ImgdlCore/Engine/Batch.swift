@@ -100,7 +100,7 @@ package final class Batch: @unchecked Sendable {
     /// None the second time. Inside the lock.
     private func takeWaiting() -> Queue<RequestEnd> {
         var waiting = Queue<RequestEnd>()
-        if !rules.cancelWaiting().isEmpty { swap(&held, &waiting) }
+        if rules.cancelWaiting() { swap(&held, &waiting) }
         return waiting
     }
 
@@ -135,7 +135,7 @@ package final class Batch: @unchecked Sendable {
 
     /// Under the lock, so that a cancel or a priority comes after it in the mailbox.
     private func beginOne(_ refused: inout Queue<RequestEnd>) -> Beginning {
-        guard rules.begin() != nil, let end = held.popFirst() else {
+        guard rules.begin(), let end = held.popFirst() else {
             isBeginning = false
             return .none
         }

@@ -1,10 +1,10 @@
-/// Which of a batch's requests is begun when, and how far the batch is (features F1–F5, R09). Requests are numbers from
-/// 0; each begins once or is cancelled before, and ends once.
+/// When a batch's requests are begun, and how far the batch is (features F1–F5, R09). Requests are numbers from 0 and begin
+/// in that order; each begins once or is cancelled before, and ends once.
 package struct BatchRules {
     package private(set) var progress: BatchProgress
     private let width: Int
     /// Those before it have begun.
-    package private(set) var next = 0
+    private var next = 0
     private var running = 0
     private var isPaused = false
     private var isCancelled = false
@@ -15,12 +15,12 @@ package struct BatchRules {
         self.width = max(1, width)
     }
 
-    /// The next one to begin, as long as there is one: ask until nil, after each event.
-    package mutating func begin() -> Int? {
-        guard !isPaused, !isCancelled, running < width, next < progress.total else { return nil }
+    /// Whether the next one begins now: ask until none does, after each event.
+    package mutating func begin() -> Bool {
+        guard !isPaused, !isCancelled, running < width, next < progress.total else { return false }
         running += 1
-        defer { next += 1 }
-        return next
+        next += 1
+        return true
     }
 
     /// One has ended, begun or not.
@@ -36,10 +36,10 @@ package struct BatchRules {
 
     package mutating func setPaused(_ paused: Bool) { isPaused = paused }
 
-    /// Begins no more: those that have not begun, and so must be ended. Empty the second time.
-    package mutating func cancelWaiting() -> Range<Int> {
-        guard !isCancelled else { return next..<next }
+    /// Begins no more. Whether there are some that have not begun, and so must be ended: false the second time.
+    package mutating func cancelWaiting() -> Bool {
+        guard !isCancelled else { return false }
         isCancelled = true
-        return next..<progress.total
+        return next < progress.total
     }
 }
