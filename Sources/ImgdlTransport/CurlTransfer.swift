@@ -80,7 +80,15 @@ final class CurlTransfer: LingeringStream {
     var hasKeptBusy = false
     /// That connection, where it is one of TLS.
     private var connectionSentOn: SecureConnections.Connection? {
+        willSet { isKeptByCurl = false }
         didSet { countStream() }
+    }
+    /// Curl keeps what comes of its body, until it is to go on.
+    private var isKeptByCurl = false {
+        didSet {
+            guard isKeptByCurl != oldValue, let connectionSentOn else { return }
+            if isKeptByCurl { connectionSentOn.keptBodies += 1 } else { connectionSentOn.keptBodies -= 1 }
+        }
     }
     /// The name of the connection of HTTP/2 on which it is counted.
     private var countedOn: UInt64?
@@ -160,7 +168,10 @@ final class CurlTransfer: LingeringStream {
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
                     transfer.noteProgress()
                     if transfer.isLingering { return transfer.passOver(bytes) ? bytes.count : bytes.count &+ 1 }
-                    if transfer.keepsBodyBack || !transfer.takesPiece { return Int(CURL_WRITEFUNC_PAUSE) }
+                    if transfer.keepsBodyBack || !transfer.takesPiece {
+                        transfer.isKeptByCurl = true
+                        return Int(CURL_WRITEFUNC_PAUSE)
+                    }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
                 }
             },
@@ -440,6 +451,7 @@ final class CurlTransfer: LingeringStream {
         switch CurlErrors.excess(outcome) {
         // That may have been another's, where there were others.
         case .header: return outcome.isShared ? .lost : nil
+        // A flood has been told by now.
         case .flood, nil: break
         }
         // Where a connection was used before, the server may have sent more than it had announced, which has spoilt it for
@@ -720,6 +732,7 @@ final class CurlTransfer: LingeringStream {
     func flush() {
         let wasAbandoned = isAbandoned
         lane?.multi.noteUse()
+        isKeptByCurl = false
         handle?.flush()
         if isAbandoned, !wasAbandoned { end = end ?? CURLE_WRITE_ERROR }
     }

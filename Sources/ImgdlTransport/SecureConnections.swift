@@ -29,15 +29,6 @@ struct SecureConnections {
             lastUser = id
         }
 
-        /// A record of TLS with all that encryption may add.
-        private static let recordBytes: UInt64 = 16 * 1024 + 256 + 5
-
-        /// Has curl read no more for its streams in a turn than half of what the buffer of one holds: in each turn those have
-        /// theirs emptied that have something, and that may have come in the turn before.
-        fileprivate func keepsRoomInStreams() {
-            ccurl_secure_limit_reads(handshake, UInt64(EasyHandle.bufferBytes) / 2 - Self.recordBytes)
-        }
-
         var end: ccurl_secure_end { ccurl_secure_end(handshake) }
         var isHTTP2: Bool { ccurl_secure_is_http2(handshake) }
         var isClosed: Bool { ccurl_secure_is_closed(handshake) }
@@ -59,7 +50,9 @@ struct SecureConnections {
 
         /// Bytes that it had brought when something came of an answer last. Beyond those that it has brought: what may
         /// still come of streams that were reset.
-        private var answeredBytes: UInt64 = 0
+        private var answeredBytes: UInt64 = 0 {
+            didSet { if answeredBytes != oldValue { limitReads() } }
+        }
         /// Bytes that a server may send of one stream before it hears of its reset: libcurl's largest window.
         private static let windowBytes: UInt64 = 32 << 20
         /// The time of the last answer; nil: there was none.
@@ -75,6 +68,28 @@ struct SecureConnections {
 
         /// A stream was reset from here: as much as a window may still come of it, and belongs to nobody who waits.
         func noteReset() { answeredBytes = max(answeredBytes, readBytes ?? 0) + Self.windowBytes }
+
+        /// Bodies of its streams that curl keeps, since nobody takes them now: of what comes for them nothing is heard.
+        var keptBodies: UInt64 = 0 {
+            didSet { limitReads() }
+        }
+
+        /// Has curl read no more for its streams in a turn than half of what the buffer of one holds: in each turn those have
+        /// theirs emptied that have something, and that may have come in the turn before. What cannot be an answer any more has no
+        /// such limit: how long a turn takes tells a flood.
+        fileprivate func keepsRoomInStreams() {
+            ccurl_secure_limit_reads(handshake, UInt64(EasyHandle.bufferBytes) / 2 - Self.recordBytes)
+            limitReads()
+        }
+
+        private func limitReads() {
+            guard CurlVersion.needsRoomInStreams, isHTTP2 else { return }
+            let unheard = UInt64(EasyHandle.bufferBytes) + keptBodies * Self.windowBytes
+            ccurl_secure_limit_reads_until(handshake, answeredBytes + unheard)
+        }
+
+        /// A record of TLS with all that encryption may add.
+        private static let recordBytes: UInt64 = 16 * 1024 + 256 + 5
 
         /// Curl may keep more of the answer of which something has come last.
         func mayKeepAnswer(_ now: Instant) -> Bool {

@@ -148,6 +148,31 @@ final class FrameTests: FrameTestCase {
         XCTAssertEqual(try ask(half + flood, .goodbye).failure?.code, .truncated)
     }
 
+    /// One that does not leave: the time of the turn in which all that is read tells. Where curl reads a little in each turn, it
+    /// reads more again once that cannot be bodies.
+    func testServersThatFloodOnAndOn() throws {
+        for (name, begun, flood) in [
+            ("WINDOW_UPDATE", [], frame(8, 0, 0, [0, 0, 0, 1])), ("PRIORITY", [], frame(2, 0, 1, [0, 0, 0, 0, 1])),
+            ("an unknown frame", half, frame(0xBE, 0, 1)), ("an empty body's", half, frame(0, 0, 1)),
+        ] as [(String, [UInt8], [UInt8])] {
+            let authority = try Authority(TLS(), protocols: ["h2"])
+            try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+            let all = repeated(flood, 10_000)
+            let listener = try serve(authority, Signals()) { connection, _ in
+                Self.send(begun, connection)
+                while (try? all.withUnsafeBytes { try connection.send($0) }) != nil {}
+            }
+            defer { listener.stop() }
+            let begin = loop.now
+            let failure = record(of: try start("https://127.0.0.1:\(listener.port)/")).failure
+            // Newer versions of nghttp2 count some of them.
+            let codes: [ErrorCode?] =
+                VersionDifference.named("broken-frames").applies ? [.flood, .protocolError] : [.flood]
+            XCTAssertTrue(codes.contains(failure?.code), "\(name): \(failure?.message ?? "")")
+            XCTAssertLessThan(loop.now, begin.advanced(byMilliseconds: 5_000), name)
+        }
+    }
+
     /// One that refuses all streams, and frames are what it says over HTTP/1.1, too.
     func testAServerThatSpeaksNothingElse() throws {
         let (failure, connections) = try ask(frame(3, 0, 1, [0, 0, 0, 7]), .silence, protocols: ["h2", "http/1.1"])

@@ -30,8 +30,9 @@ struct ccurl_handshake {
     /* That of the connection with the proxy which this one's bytes come through, with a reference. NULL: there is none, as for a
      * proxy's own. */
     struct ccurl_handshake *outer;
-    /* Bytes after which no more is read for it in a turn of curl; 0: there is no such number. */
-    uint64_t most_in_a_turn;
+    /* Bytes after which no more is read for it in a turn of curl, while those that it has brought are fewer than `limited_bytes`.
+     * 0: there is no such number. */
+    uint64_t most_in_a_turn, limited_bytes;
     /* The last turn in which it was read for, and how many bytes it had brought by then. */
     uint64_t last_turn, bytes_before;
 };
@@ -315,7 +316,8 @@ static long refuses_more_in_a_turn(
         handshake->last_turn = turns;
         handshake->bytes_before = BIO_number_read(reader);
     }
-    if (BIO_number_read(reader) - handshake->bytes_before < handshake->most_in_a_turn)
+    uint64_t all = BIO_number_read(reader);
+    if (all - handshake->bytes_before < handshake->most_in_a_turn || all >= handshake->limited_bytes)
         return result;
     /* As if nothing more had come. */
     BIO_clear_retry_flags(reader);
@@ -329,9 +331,12 @@ void ccurl_secure_limit_reads(struct ccurl_handshake *handshake, uint64_t bytes)
     if (!reader)
         return;
     handshake->most_in_a_turn = bytes;
+    handshake->limited_bytes = UINT64_MAX;
     BIO_set_callback_arg(reader, (char *)handshake);
     BIO_set_callback_ex(reader, refuses_more_in_a_turn);
 }
+
+void ccurl_secure_limit_reads_until(struct ccurl_handshake *handshake, uint64_t bytes) { handshake->limited_bytes = bytes; }
 
 void ccurl_begin_turn(void) { turns++; }
 

@@ -155,6 +155,8 @@ uint64_t ccurl_secure_read_bytes(const struct ccurl_handshake *handshake);
 /* Has OpenSSL find no more for it in a turn of curl once it has read so many encrypted bytes; the record that it is at then comes
  * as a whole. What is left waits on the socket, or decrypted on the proxy's connection. */
 void ccurl_secure_limit_reads(struct ccurl_handshake *handshake, uint64_t bytes);
+/* Has that hold no longer once so many encrypted bytes have been read for it altogether. At first it holds for good. */
+void ccurl_secure_limit_reads_until(struct ccurl_handshake *handshake, uint64_t bytes);
 /* A turn of curl begins on this thread. */
 void ccurl_begin_turn(void);
 /* Whether this thread has read an alert that ends TLS, such as its goodbye (close_notify), since it was asked last. */
