@@ -68,12 +68,14 @@ enum CurlErrors {
     }
 
     /// Curl takes the end of the connection for that of the answer.
-    static func cutHeader(_ outcome: CurlOutcome) -> Failure {
-        told(Failure(.connectionLost, "the connection ended before the response's header was complete"), outcome)
+    static func cutHeader(_ outcome: CurlOutcome) -> Failure { told(lostHeader, outcome) }
+
+    private static var lostHeader: Failure {
+        Failure(.connectionLost, "the connection ended before the response's header was complete")
     }
 
     private static func told(_ failure: Failure, _ outcome: CurlOutcome) -> Failure {
-        guard failure.code == .connectionLost, isCutFlood(outcome) else { return failure }
+        guard isCutFlood(failure, outcome) else { return failure }
         return Failure(
             .flood,
             "the server sent \(outcome.strayBytes) bytes that gave nothing of an answer, and ended the connection: "
@@ -239,11 +241,13 @@ enum CurlErrors {
     /// Whether it ended for a flood: nobody asks again then.
     static func isFlood(_ outcome: CurlOutcome) -> Bool {
         if excess(outcome) == .flood { return true }
-        return isCutFlood(outcome) && (outcome.code == CURLE_OK || cause(outcome).code == .connectionLost)
+        return isCutFlood(outcome.code == CURLE_OK ? lostHeader : cause(outcome), outcome)
     }
 
-    /// A flood that its own server has ended, with the connection.
-    private static func isCutFlood(_ outcome: CurlOutcome) -> Bool { outcome.strayBytes >= Silence.floodBytes }
+    /// Whether a flood's own server has ended it, with the connection.
+    private static func isCutFlood(_ failure: Failure, _ outcome: CurlOutcome) -> Bool {
+        failure.code == .connectionLost && outcome.strayBytes >= Silence.floodBytes
+    }
 
     private static func isFlood(_ message: String) -> Bool { message.contains("Flooding was detected") }
 

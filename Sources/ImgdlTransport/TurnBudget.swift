@@ -28,10 +28,8 @@ struct TurnBudget {
     /// Newer versions of libcurl and nghttp2 take a microsecond for the shortest of them.
     static let bytesPerLine = 32
     /// Nanoseconds of CPU time, at most, whatever has come: a server that sends answers between its floods pays for no more.
-    /// A buffer of each of a hundred connections takes 160 ms on slow machines.
+    /// Pieces of 16 KiB of a hundred connections take 160 ms on slow machines.
     static let longest = 4 * limit
-    /// libcurl has no more streams on a connection.
-    private static let mostStreams = 100
     /// A server that sends less is not what takes the time: loading the authorities, say, takes long on slow machines.
     static let leastBytes: Int64 = 64 << 10
 
@@ -73,8 +71,9 @@ struct TurnBudget {
     /// Of that, what bytes that come now may still pay for: they are read before they are an answer's, of HTTP/2 for all
     /// streams before any of them hears of it. A server that sends both pays with its bodies as they come in any case.
     private var payable: Int64 = 0
-    /// When the turn was seen first. It is seen one interval after its beginning, and its excess one after it happened.
+    /// What was spent when the turn was seen first.
     private var spentBefore: Int64 = 0
+    /// Of what is known of the turn: it is seen one interval after its beginning, and its excess one after it happened.
     private var lateness = 2 * longInterval
 
     init(slowness: Int64 = slownessOfBuild) { self.slowness = slowness }
@@ -119,12 +118,15 @@ struct TurnBudget {
         Self.limit + min(timeAhead(sample.streams), slowness * Self.longest)
     }
 
-    /// curl reads for all requests on a connection of HTTP/2 before any hears of it: so much longer may that take.
+    /// curl reads for all requests on a connection of HTTP/2 before any hears of it: so much longer may that take. Beyond what is
+    /// spent at most and the longest turn, it makes no difference how much.
     private func timeAhead(_ streams: Int) -> Int64 {
-        slowness * Self.nanosecondsPerByte * Int64(min(streams, Self.mostStreams) * EasyHandle.bufferBytes)
+        let each = slowness * Self.nanosecondsPerByte * Int64(EasyHandle.bufferBytes)
+        let most = 2 * slowness * Self.longest / each + 1
+        return each * min(Int64(streams), most)
     }
 
-    /// Whether it is so also where so many requests are on the connection that is read.
+    /// Whether the turn has had more than it may, where so many requests are on the connection that is read.
     func isSpent(_ sample: Sample, streams: Int) -> Bool {
         guard let first else { return false }
         return Self.own(first, sample) > allowed(first, sample, streams: streams)

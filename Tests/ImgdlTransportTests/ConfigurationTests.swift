@@ -290,6 +290,34 @@ final class ConfigurationTests: XCTestCase {
         }
     }
 
+    /// A server that sends much which gives nothing of an answer, and ends the connection.
+    func testFloodsWhoseServerEndsTheConnection() {
+        func outcome(_ code: CURLcode, _ bytes: UInt64, status: Int = 0) -> CurlOutcome {
+            var outcome = CurlOutcome(code: code, message: "", isConnected: true, proxyStatus: status)
+            outcome.strayBytes = bytes
+            return outcome
+        }
+        for (bytes, isFlood) in [(0, false), (196_607, false), (196_608, true), (.max, true)] as [(UInt64, Bool)] {
+            let lost = outcome(CURLE_GOT_NOTHING, bytes)
+            XCTAssertEqual(CurlErrors.isFlood(lost), isFlood, "\(bytes)")
+            XCTAssertEqual(CurlErrors.failure(lost).code, isFlood ? .flood : .connectionLost, "\(bytes)")
+            XCTAssertEqual(CurlErrors.failure(lost).message.contains("\(bytes) bytes"), isFlood)
+            // curl takes it for the end of an answer.
+            let cut = outcome(CURLE_OK, bytes)
+            XCTAssertEqual(CurlErrors.isFlood(cut), isFlood, "\(bytes)")
+            XCTAssertEqual(CurlErrors.cutHeader(cut).code, isFlood ? .flood : .connectionLost, "\(bytes)")
+            // Whatever has come, these have causes of their own.
+            for (code, status, told) in [
+                (CURLE_COULDNT_CONNECT, 0, .connectFailed), (CURLE_RECV_ERROR, 407, .proxyFailed),
+                (CURLE_PEER_FAILED_VERIFICATION, 0, .tlsCertificate),
+            ] as [(CURLcode, Int, ErrorCode)] {
+                let other = outcome(code, bytes, status: status)
+                XCTAssertFalse(CurlErrors.isFlood(other), "\(code)")
+                XCTAssertEqual(CurlErrors.failure(other).code, told, "\(code)")
+            }
+        }
+    }
+
     /// By who has ended the connection: this side does, where frames break the rules of HTTP/2.
     func testBreachesOfHTTP2() {
         let ends = [CCURL_SECURE_UNKNOWN, CCURL_SECURE_OPEN, CCURL_SECURE_LEFT, CCURL_SECURE_ENDED]

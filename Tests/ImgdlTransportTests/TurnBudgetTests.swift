@@ -126,8 +126,8 @@ final class TurnBudgetTests: XCTestCase {
         XCTAssertGreaterThan(budget.spent, 30_000_000)
     }
 
-    /// As many bytes as that may be, of the streams of the connection that is read, and of a hundred at most; less what has been
-    /// read ahead and not been paid for.
+    /// As long as buffers of the streams of the connection that is read may take, however many; less what has been read ahead and
+    /// not been paid for. No turn has more than the longest.
     func testTimeToReadAhead() {
         for (streams, milliseconds) in [(0, 34), (1, 40), (6, 73), (25, 184), (1 << 40, 184)] as [(Int, Int64)] {
             var budget = TurnBudget(slowness: 1)
