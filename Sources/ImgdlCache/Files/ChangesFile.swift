@@ -49,8 +49,11 @@ final class ChangesFile {
     /// Protection of its memory.
     var access: Int32 { isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE }
 
+    /// The unit of st_blocks, whatever the file system's blocks are.
+    private static let blockBytes = 512
+
     private static func isWhole(_ status: stat, _ bytes: Int) -> Bool {
-        Int(status.st_size) >= bytes && Int(status.st_blocks) * 512 >= bytes
+        Int(status.st_size) >= bytes && Int(status.st_blocks) * blockBytes >= bytes
     }
 
     /// Whether whoever has a descriptor left can use the file that is there. On a full disk it may be a short one.
@@ -64,9 +67,11 @@ final class ChangesFile {
         let memory = mmap(nil, bytes, access, MAP_SHARED, descriptor, 0)
         guard let memory, memory != MAP_FAILED else { return false }
         defer { munmap(memory, bytes) }
-        let counters = memory.bindMemory(to: Atomic<UInt64>.self, capacity: bytes / 8)
+        let counterBytes = MemoryLayout<Atomic<UInt64>>.stride
+        let count = bytes / counterBytes
+        let counters = memory.bindMemory(to: Atomic<UInt64>.self, capacity: count)
         // One of each page; others may be counting in it.
-        for index in stride(from: 0, to: bytes / 8, by: 512) {
+        for index in stride(from: 0, to: count, by: Int(getpagesize()) / counterBytes) {
             if isReadOnly {
                 _ = counters[index].load(ordering: .relaxed)
             } else {
