@@ -74,14 +74,14 @@ struct MetadataMeter {
     /// What may be held yet, as far as the caller set a limit.
     var room: Int { (options.maximumMetadataBytes ?? DecodeOptions.defaultMaximumMetadataBytes) - held }
 
-    /// False for what is passed over. Throws `metadataLimit` and `memoryLimit`.
-    func fits(_ bytes: Int) throws(Failure) -> Bool {
+    /// False for what is passed over. Throws `metadataLimit` and `memoryLimit`. `profile`: what a message calls it.
+    func fits(_ bytes: Int, profile: String = "profile") throws(Failure) -> Bool {
         if bytes <= room {
             try options.checkMemory(ofMetadata: CheckedNumber(held) + CheckedNumber(bytes))
             return true
         }
         guard options.maximumMetadataBytes == nil else {
-            throw options.metadataFailure(CheckedNumber(held) + CheckedNumber(bytes))
+            throw options.metadataFailure(CheckedNumber(held) + CheckedNumber(bytes), profile: profile)
         }
         return false
     }
@@ -89,7 +89,9 @@ struct MetadataMeter {
     /// The same of a chunk with a name and a profile that is deflated, which need not have made it shorter: blocks that are
     /// stored have a head, one for each 16 KiB as zlib writes them.
     func fits(packed bytes: Int) throws(Failure) -> Bool {
-        guard bytes - room / 1000 - Self.mostAroundProfile <= room else { return try fits(bytes) }
+        guard bytes - room / 1000 - Self.mostAroundProfile <= room else {
+            return try fits(bytes, profile: "packed profile")
+        }
         try options.checkMemory(ofMetadata: CheckedNumber(held) + CheckedNumber(bytes))
         return true
     }

@@ -103,10 +103,12 @@ extension DecodeOptions {
 
     private static var hugePage: Int64 { 2 << 20 }
 
-    func metadataFailure(_ bytes: CheckedNumber?) -> Failure {
+    /// `profile`: what it is called.
+    func metadataFailure(_ bytes: CheckedNumber?, profile: String = "profile") -> Failure {
         let number = bytes.map { "\($0)" } ?? "more than \(Int64.max)"
         return Failure(
             .metadataLimit,
-            "the picture has \(number) bytes of EXIF and profile, more than the limit of \(maximumMetadataBytes ?? 0)")
+            "the picture has \(number) bytes of EXIF and \(profile), more than the limit of \(maximumMetadataBytes ?? 0)"
+        )
     }
 }

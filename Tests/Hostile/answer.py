@@ -63,7 +63,7 @@ WORDS = {
     "IDLE_TIMEOUT": r"the server sent nothing of the answer for %(idle_timeout_ms)s ms",
     "INVALID_STATUS": r"the server answered %(status)s\b",
     "MEMORY_LIMIT": r"\d+ bytes of memory, more than the limit of \d+",
-    "METADATA_LIMIT": r"\d+ bytes of EXIF and profile, more than the limit of \d+",
+    "METADATA_LIMIT": r"\d+ bytes of EXIF and (packed )?profile, more than the limit of \d+",
     "OUT_OF_MEMORY": r"memory for .*\d+",
     "PIXEL_LIMIT": (
         r"\d+ × \d+ pixels, more than the limit of \d+ pixels", r"libjpeg: Maximum supported image dimension is \d+ pixels"),

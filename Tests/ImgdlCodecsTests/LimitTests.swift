@@ -184,7 +184,10 @@ final class LimitTests: XCTestCase {
         options.maximumMetadataBytes = 10_000
         for (length, code) in [(10_138, ErrorCode.truncated), (10_139, .metadataLimit)] {
             let head = PNGFile(width: 1, height: 1).bytes + PNGFile.number(length) + Array("iCCP".utf8)
-            XCTAssertEqual(decode(head, options).failure?.code, code)
+            let failure = decode(head, options).failure
+            XCTAssertEqual(failure?.code, code)
+            let words = "\(length) bytes of EXIF and packed profile"
+            XCTAssertEqual(failure?.message.contains(words), code == .metadataLimit)
         }
     }
 

@@ -104,8 +104,10 @@ def decode(
     max_scans           of a progressive JPEG, 500 by default
     max_animation_pixels
                         of all frames decoded; as many as max_pixels by default
-    max_metadata_bytes  EXIF and ICC profile that are held; by default what is longer than 16 MiB is passed over
-    max_memory_bytes    what decoding takes, estimated before anything is allocated; 1 GiB by default, imgdl.NO_LIMIT: any
+    max_metadata_bytes  EXIF and ICC profile together that are held, a PNG's profile as it is unpacked; by default what is
+                        longer than 16 MiB is passed over. EXIF of more than 1 MiB is passed over and not judged
+    max_memory_bytes    what decoding takes, EXIF and profile among it, estimated before anything is allocated; 1 GiB by
+                        default, imgdl.NO_LIMIT: any
     max_decode_ms       CPU time, 10 000 by default, imgdl.NO_LIMIT: any
     thumbnail_first     the first partial image of a JPEG is the thumbnail in its EXIF, as large as the picture
     good_enough_scan    of a progressive JPEG: see `Image.is_good_enough`

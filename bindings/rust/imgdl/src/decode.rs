@@ -134,13 +134,13 @@ impl DecodeOptions {
         DecodeOptions { max_animation_pixels, ..self }
     }
 
-    /// EXIF and ICC profile that are held, [`Code::METADATA_LIMIT`]. 0: what is longer than 16 MiB is passed over, and no
-    /// error.
+    /// EXIF and ICC profile together that are held, a PNG's profile as it is unpacked, [`Code::METADATA_LIMIT`]. 0: what is
+    /// longer than 16 MiB is passed over, and no error. EXIF of more than 1 MiB is passed over and not judged.
     pub fn max_metadata_bytes(self, max_metadata_bytes: u64) -> DecodeOptions {
         DecodeOptions { max_metadata_bytes, ..self }
     }
 
-    /// Canvases and the codec's own memory for this picture, estimated before anything is allocated,
+    /// Canvases, the codec's own memory, EXIF and profile of this picture, estimated before anything is allocated,
     /// [`Code::MEMORY_LIMIT`]. 0: 1 GiB; [`u64::MAX`]: any.
     pub fn max_memory_bytes(self, max_memory_bytes: u64) -> DecodeOptions {
         DecodeOptions { max_memory_bytes, ..self }
