@@ -44,11 +44,13 @@ class CacheEntry(NamedTuple):
     body_bytes: int
     """Stored, Content-Encoding undone."""
     stored: int
+    """When; never later than now, as `used`, though a clock may have run ahead."""
     used: int
     """Used or validated for the last time."""
     fresh: int
     """It is fresh for so many more seconds; 0 or negative: stale for so many, as what is to be validated before each use
-    (no-cache, no picture) is from the moment on that it was made."""
+    (no-cache, no picture) is from the moment on that it was made; 0 where nobody knows: it was stored while the clock was
+    ahead by more than a day."""
     is_complete: bool
     """False: the beginning of a body that broke off, or a range of it."""
 
@@ -157,7 +159,8 @@ class Cache(_process.OfThisProcess):
 
     def query(self, url: str) -> Optional[CacheEntry]:
         """The newest that is stored for a URL, whatever its Vary says and whoever may have it; None
-        where there is nothing."""
+        where there is nothing. What was stored while this machine's clock was ahead is newer than another
+        only where its Date is later."""
         entry = _native.imgdl_cache_entry()
         _native.imgdl_cache_entry_init(entry, ctypes.sizeof(entry))
         code = _native.imgdl_cache_query(self._open(), _options.text(url, "the URL", Code.INVALID_URL), entry)

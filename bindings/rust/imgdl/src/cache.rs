@@ -97,11 +97,13 @@ pub struct CacheEntry {
     pub status: i32,
     /// Stored, Content-Encoding undone.
     pub body_bytes: u64,
-    /// When.
+    /// When; never later than now, as `used`, though a clock may have run ahead.
     pub stored: SystemTime,
     /// Used or validated for the last time.
     pub used: SystemTime,
-    /// It is fresh for so many more seconds; 0 or negative: stale for so many.
+    /// It is fresh for so many more seconds; 0 or negative: stale for so many, as what is to be validated before each use
+    /// (no-cache, no picture) is from the moment on that it was made; 0 where nobody knows: it was stored while the clock was
+    /// ahead by more than a day.
     pub fresh_seconds: i64,
     /// False: the beginning of a body that broke off.
     pub is_complete: bool,
@@ -206,7 +208,8 @@ impl Cache {
         Cache::builder().directory(directory).open()
     }
 
-    /// The newest that is stored for a URL, whatever its Vary says, and whoever may have it.
+    /// The newest that is stored for a URL, whatever its Vary says, and whoever may have it. What was stored while this
+    /// machine's clock was ahead is newer than another only where its Date is later.
     pub fn query(&self, url: impl AsRef<str>) -> Result<Option<CacheEntry>> {
         let url = c_string(url.as_ref(), Code::INVALID_URL, "the URL")?;
         // SAFETY: its own function; all zeros is a valid value.
