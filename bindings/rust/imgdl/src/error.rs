@@ -121,7 +121,8 @@ codes! {
     MEMORY_LIMIT = IMGDL_ERROR_MEMORY_LIMIT;
     /// [`max_decode_ms`](crate::DecodeOptions::max_decode_ms).
     DECODE_TIMEOUT = IMGDL_ERROR_DECODE_TIMEOUT;
-    /// What the server sends for no request keeps the downloader busy.
+    /// What the server sends for no request keeps the downloader busy; or, over TLS, 192 KiB and more came that give nothing of
+    /// an answer, before an idle timeout, or before the server closed the connection without having begun an answer.
     FLOOD = IMGDL_ERROR_FLOOD;
     /// Another program writes to the cache's index.
     CACHE_BUSY = IMGDL_ERROR_CACHE_BUSY;
