@@ -236,10 +236,12 @@ enum {
     IMGDL_ERROR_METADATA_LIMIT = 2307,     /* max_metadata_bytes                                                    */
     IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
     IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
-    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request, or  */
-                                           /* sends, over TLS, 192 KiB and more that give nothing of an answer      */
-                                           /* before an idle timeout: all requests on that connection end so, and   */
-                                           /* are not tried again                                                   */
+    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request; or, */
+                                           /* over TLS, 192 KiB and more came that give nothing of an answer,       */
+                                           /* before an idle timeout, or before the server closed the connection    */
+                                           /* without having begun an answer (where one had begun, closing is       */
+                                           /* CONNECTION_LOST or TRUNCATED): all requests on that connection end    */
+                                           /* so, and are not tried again                                           */
 
     /* the cache's disk; no download ends so */
     IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for five seconds, or    */
@@ -366,10 +368,10 @@ enum {
     IMGDL_COLOUR_NOTE_GAMMA = 1u << 2,           /* a PNG names its gamma                                                */
     IMGDL_COLOUR_NOTE_CHROMATICITIES = 1u << 3,  /* a PNG names its primaries                                            */
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
-    IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
+    IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, too long, or not for such pixels: as stored     */
     /* With UNUSABLE_PROFILE: the profile is whole, but following it might take any time, since it has multiProcessElements
      * (DToB, BToD, mpet), a grid of more than 300,000 numbers, curves beside it of more than 65,536 together, a curve of
-     * more than 128 KiB, or more than 16 MiB in all. */
+     * more than 128 KiB, or more than 16 MiB in all, which are held only where max_metadata_bytes allows it. */
     IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */
@@ -485,11 +487,13 @@ typedef struct imgdl_decode_options {
                                      /* 2,097,152 pixels at most, or 1,048,576 of 16 bits, and more if this says so  */
     uint32_t max_scans;              /* of a progressive JPEG; 0 is IMGDL_DEFAULT_MAX_SCANS                          */
     uint64_t max_animation_pixels;   /* of all frames decoded; 0: as many as max_pixels                              */
-    uint64_t max_metadata_bytes;     /* EXIF and ICC profile that are held. 0: what is longer than                   */
-                                     /* IMGDL_DEFAULT_MAX_METADATA_BYTES is passed over, and no error                */
-    uint64_t max_memory_bytes;       /* canvases and the codec's own memory for this picture, estimated before       */
-                                     /* anything is allocated; 0 is IMGDL_DEFAULT_MAX_MEMORY_BYTES, IMGDL_NO_LIMIT: */
-                                     /* none. Partial images that need a canvas of their own come while it has room  */
+    uint64_t max_metadata_bytes;     /* EXIF and ICC profile together that are held, a PNG's profile as it is        */
+                                     /* unpacked. EXIF of more than 1 MiB is passed over and not judged. 0: what is  */
+                                     /* longer than IMGDL_DEFAULT_MAX_METADATA_BYTES is passed over, and no error    */
+    uint64_t max_memory_bytes;       /* canvases, the codec's own memory, EXIF and profile of this picture,          */
+                                     /* estimated before anything is allocated; 0 is                                 */
+                                     /* IMGDL_DEFAULT_MAX_MEMORY_BYTES, IMGDL_NO_LIMIT: none. Partial images that    */
+                                     /* need a canvas of their own come while it has room                            */
     uint32_t max_decode_ms;          /* CPU time of this picture; decoding ends within 50 ms more, or behind the call */
                                      /* of libwebp that runs. 0 is IMGDL_DEFAULT_MAX_DECODE_MS,                      */
                                      /* IMGDL_NO_LIMIT_32: none                                                      */
@@ -721,8 +725,8 @@ enum {
     /* Send and keep cookies, in the downloader's jar, where each partition has its own: those of the request's own Cookie
      * header first. Without it a request has nothing to do with cookies. */
     IMGDL_REQUEST_COOKIES = 1u << 5,
-    /* Take any server certificate, self-signed ones too, of any name. Its connection is not used for requests that do not say
-     * so. Nothing of it is stored, and nothing stored answers it, not even over http. */
+    /* Take any server certificate, self-signed ones too, of any name. Over https its connection is not used for requests that
+     * do not say so. Nothing of it is stored, and nothing stored answers it, over https or http. */
     IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1u << 6,
     /* Goes on while the downloader is in the background, until its grace is over. */
     IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1u << 7,
@@ -947,15 +951,15 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
 /* ------------------------------------------------------------------------------------------------------------------
  * 10  The downloader
  *
- * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method (GET or HEAD), headers, credentials, cookies (given or the jar's: not one with the other), TLS options,
- * partition, hooks, redirect flags, cache mode and max_stale_ms. What is not about the bytes belongs to each request alone:
- * decode options, limits, timeouts, retries, validation, events, executor. A transfer that waits before another attempt
- * waits for the shortest time that one of its requests would wait by itself, one that joins it meanwhile as before its
- * own first retry (retry_base_ms), but for as long as Retry-After says. A request without retries, and one that would not
- * wait so long itself (retry_max_ms, total_timeout_ms), gets a transfer of its own. A request that is made after its URL,
- * or one that it was redirected to, was removed from the cache (other than by age), or changed by another method that
- * succeeded, joins no transfer that was sent, or answered from the cache, before.
+ * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one,
+ * where nothing differs that could change these (docs/concepts.md has the list, "Requests that share"). What is not
+ * about the bytes belongs to each request alone: decode options, limits, timeouts, retries, validation, events,
+ * executor. A transfer that waits before another attempt waits for the shortest time that one of its requests would wait
+ * by itself, one that joins it meanwhile as before its own first retry (retry_base_ms), but for as long as Retry-After
+ * says. A request without retries, and one that would not wait so long itself (retry_max_ms, total_timeout_ms), gets a
+ * transfer of its own. A request that is made after its URL, or one that it was redirected to, was removed from the
+ * cache (other than by age), or changed by another method that succeeded, joins no transfer that was sent, or answered
+ * from the cache, before.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
  * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.
@@ -1593,7 +1597,7 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            fields of yours but a few that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS
  *            options, proxy, denial and partition an answer with `public` is for all credentials and cookies; what the server
  *            says of it to others (304, HEAD) without `public` is theirs. What came with ALLOW_INVALID_CERTIFICATES is not
- *            stored, and what is stored answers no request with it, not even over http. Bodies, URLs and headers lie on the disk
+ *            stored, and what is stored answers no request with it, over https or http. Bodies, URLs and headers lie on the disk
  *            as they are, readable to their user alone, contexts as keyed digests.
  * Modes      imgdl_cache_mode, of the request, else of the downloader. Cache-Control, Pragma, Range and conditions among the
  *            headers of a request are obeyed besides. A request with a modify_request hook looks into the cache when its
@@ -1723,8 +1727,9 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
  * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment,
  * user and password. All of them return IMGDL_OK, INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
 
-/** The newest that is stored for url, whatever its Vary says, and whoever may have it, also where a clock was ahead when
- *  another was stored. Gives: *entry (struct_size set by imgdl_cache_entry_init).
+/** The newest that is stored for url, whatever its Vary says, and whoever may have it. What was stored while this machine's
+ *  clock was ahead is newer than another only where its Date is later, as it is where the server's clock was ahead, too.
+ *  Gives: *entry (struct_size set by imgdl_cache_entry_init).
  *  Returns besides: NOT_CACHED, INVALID_URL, UNSUPPORTED_SCHEME (not http or https), INVALID_ARGUMENT, UNSUPPORTED_OPTION.
  *  Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);

@@ -187,7 +187,7 @@ class Downloader(_process.OfThisProcess):
                           in place of the downloader's; retries=0 is never
         allow_invalid_certificates
                           take any server certificate, self-signed ones too; nothing of it is stored, and nothing
-                          stored answers it, not even over http
+                          stored answers it, over https or http
         continue_in_background
                           goes on after `enter_background`
         retry_failed      ask again, whatever failed a moment ago (failure_ttl)

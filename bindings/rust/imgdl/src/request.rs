@@ -156,8 +156,8 @@ impl Request {
         self.with(sys::IMGDL_REQUEST_COOKIES)
     }
 
-    /// Takes any server certificate, self-signed ones too, of any name. Its connection is not used for requests that do not say
-    /// so. Nothing of it is stored, and nothing stored answers it, not even over http.
+    /// Takes any server certificate, self-signed ones too, of any name. Over https its connection is not used for requests that
+    /// do not say so. Nothing of it is stored, and nothing stored answers it, over https or http.
     pub fn allow_invalid_certificates(self) -> Request {
         self.with(sys::IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
     }
