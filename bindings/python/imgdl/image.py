@@ -61,7 +61,7 @@ class ColourNotes(enum.IntFlag):
     CONVERTED = _native.IMGDL_COLOUR_NOTE_CONVERTED
     """The pixels are not as stored but sRGB, by the profile."""
     UNUSABLE_PROFILE = _native.IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE
-    """Broken, incomplete, or not for pixels of this kind: they are as stored."""
+    """Broken, incomplete, too long, or not for pixels of this kind: they are as stored."""
     COSTLY_PROFILE = _native.IMGDL_COLOUR_NOTE_COSTLY_PROFILE
     """Besides: the profile is whole, but to follow it might take any time."""
 

@@ -139,7 +139,7 @@ pub struct ColourNotes {
     pub chromaticities: bool,
     /// The pixels are not as stored but sRGB, by the profile.
     pub converted: bool,
-    /// The profile is broken, incomplete, or not for pixels of this kind: they are as stored.
+    /// The profile is broken, incomplete, too long, or not for pixels of this kind: they are as stored.
     pub unusable_profile: bool,
     /// Besides: the profile is whole, but to follow it might take any time.
     pub costly_profile: bool,
