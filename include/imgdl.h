@@ -1728,7 +1728,7 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
  * user and password. All of them return IMGDL_OK, INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
 
 /** The newest that is stored for url, whatever its Vary says, and whoever may have it. What was stored while this machine's
- *  clock was ahead is newer than another only where its Date is later, as it is where the server's clock was ahead, too.
+ *  clock was ahead is newer than another only where its Date is later, and not in the future, too.
  *  Gives: *entry (struct_size set by imgdl_cache_entry_init).
  *  Returns besides: NOT_CACHED, INVALID_URL, UNSUPPORTED_SCHEME (not http or https), INVALID_ARGUMENT, UNSUPPORTED_OPTION.
  *  Since 1.1. */

@@ -58,6 +58,23 @@ final class QueryTests: StoreTestCase {
         }
     }
 
+    /// As on one machine, or where both have their time from one that was wrong.
+    func testWhatCameAfterBothClocksWerePutRightTakesItsPlace() throws {
+        for isOneQuestion in [true, false] {
+            try check { cache in
+                whileAhead {
+                    let date = HeaderField("Date", HTTPDate.text(clock.wallTime() - 1))
+                    _ = cache.put("k", bytes(10), variant(isOneQuestion ? "now" : "before", [date]))
+                }
+                cache.put("k", bytes(20), variant("now", [HeaderField("Date", HTTPDate.text(clock.wallTime()))]))
+            } _: { found, place in
+                XCTAssertEqual(name(found), "now", place)
+                XCTAssertEqual(found?.response.bodyLength, 20, place)
+                XCTAssertEqual(freshness(found), 60, place)
+            }
+        }
+    }
+
     /// The server's own date tells, where there is one.
     func testWhatCameWhileTheClockWasAheadIsNewerWhereItsDateSaysSo() throws {
         let first = HeaderField("Date", HTTPDate.text(clock.wallTime() - 100))

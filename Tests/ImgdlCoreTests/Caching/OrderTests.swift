@@ -43,6 +43,8 @@ final class OrderTests: CacheTestCase {
             ("both from a future, asked before", Answer(0, 9, date: 900), Answer(2, 4, date: 800), true),
             ("the clock has been set back since", Answer(0, 1, date: 1), Answer(5_000, 5_001, date: 1), false),
             ("the clock has been set back, a Date tells", Answer(0, 1, date: 0), Answer(5_000, 5_001, date: 9), true),
+            ("the server's was ahead, too: late", Answer(0, 1, date: 0), Answer(5_000, 5_001, date: 5_000), false),
+            ("the server's was ahead, too: early", Answer(5_000, 5_001, date: 5_000), Answer(0, 1, date: 0), false),
             ("the clock has been set back, no Date", Answer(0, 1, date: nil), Answer(5_000, 5_001, date: nil), false),
             ("the same, within one second each", Answer(0, 0, date: nil), Answer(5_000, 5_000, date: nil), false),
             ("the same by a whole year", Answer(0, 0, date: 0), Answer(31_536_000, 31_536_000, date: nil), false),

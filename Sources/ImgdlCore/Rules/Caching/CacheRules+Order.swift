@@ -29,10 +29,10 @@ extension StoredResponse {
 
     /// Date, where it tells when the server made this. That of an answer without one is the time of receiving
     /// (`CacheRules.storable`), which says nothing of an answer that took its time, or that came while this machine's clock was
-    /// ahead; nor does one from the future.
+    /// ahead; nor does one from the future, as it was then or as it is now.
     private func telling(_ wallTime: Int64) -> Int64? {
         guard let date = fields.first(named: "Date").flatMap({ Freshness.seconds($0, wallTime) }),
-            Freshness.span(from: responseTime, to: date) <= Self.clockDifference
+            Freshness.span(from: min(responseTime, wallTime), to: date) <= Self.clockDifference
         else { return nil }
         let isOurs = date == responseTime && (requestTime < responseTime || responseTime > wallTime)
         return isOurs ? nil : date
