@@ -78,8 +78,7 @@ enum CurlErrors {
         guard isCutFlood(failure, outcome) else { return failure }
         return Failure(
             .flood,
-            "the server sent \(outcome.strayBytes) bytes that gave nothing of an answer, and ended the connection: "
-                + failure.message)
+            "the server sent \(outcome.strayBytes) bytes that gave nothing of an answer, and then: \(failure.message)")
     }
 
     private static func cause(_ outcome: CurlOutcome) -> Failure {
