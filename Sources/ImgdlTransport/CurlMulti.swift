@@ -214,8 +214,13 @@ final class CurlMulti {
         hasNewcomers = false
         var running: Int32 = 0
         isActing = true
-        ccurl_begin_turn()
-        let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
+        let stopped = watch.during {
+            ccurl_begin_turn()
+            _ = curl_multi_socket_action(multi, descriptor, events, &running)
+            // Who reads for others has curl look at them later, again and again (see `CurlVersion.needsRoomInStreams`).
+            guard ccurl_begin_turn_without_reads() else { return }
+            _ = curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
+        }
         isActing = false
         if !refused.isEmpty { tryNextAddresses() }
         if ccurl_take_goodbye() { hasReadGoodbye = true }

@@ -45,6 +45,7 @@ final class CurlTransfer: LingeringStream {
             guard isLingering else { return }
             decoder = nil
             heldHead = nil
+            kept = KeptBody()
         }
     }
     /// Cancelled, finished or failed: nothing more is reported.
@@ -83,6 +84,8 @@ final class CurlTransfer: LingeringStream {
         willSet { isKeptByCurl = false }
         didSet { countStream() }
     }
+    /// Of its body, in front of what curl keeps.
+    private var kept = KeptBody()
     /// Curl keeps what comes of its body, until it is to go on.
     private var isKeptByCurl = false {
         didSet {
@@ -106,7 +109,7 @@ final class CurlTransfer: LingeringStream {
     /// Undoes them, once a byte has come.
     private var decoder: ContentDecoder?
     /// The memory that it holds, as it was told.
-    private var toldOfCodings = 0
+    private var toldOfMemory = 0
     /// Its framing is HTTP/1.1's chunks.
     private var isChunked = false
     /// Curl's code for its end, or that of decoding that stopped it, where the end is told later.
@@ -166,11 +169,11 @@ final class CurlTransfer: LingeringStream {
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
-                    transfer.noteProgress()
+                    transfer.noteProgress(bytes.count)
+                    transfer.readsOnFrom = nil
                     if transfer.isLingering { return transfer.passOver(bytes) ? bytes.count : bytes.count &+ 1 }
-                    if transfer.keepsBodyBack || !transfer.takesPiece {
-                        transfer.isKeptByCurl = true
-                        return Int(CURL_WRITEFUNC_PAUSE)
+                    if !transfer.kept.isEmpty || transfer.keepsBodyBack || !transfer.takesPiece {
+                        return transfer.keep(bytes) ? bytes.count : Int(CURL_WRITEFUNC_PAUSE)
                     }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
                 }
@@ -180,12 +183,12 @@ final class CurlTransfer: LingeringStream {
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.receivedLine(line.count) }
                     if transfer.isLingering {
-                        transfer.noteProgress()
+                        transfer.noteProgress(line.count)
                         return transfer.passOver(header: line) ? line.count : line.count &+ 1
                     }
                     let goesOn = transfer.goesOn { $0.receiveHeader(line) }
                     // Interim responses give nothing of the answer.
-                    if transfer.parser.part != .interim { transfer.noteProgress() }
+                    if transfer.parser.part != .interim { transfer.noteProgress(line.count) }
                     return goesOn ? line.count : line.count &+ 1
                 }
             },
@@ -238,7 +241,9 @@ final class CurlTransfer: LingeringStream {
         return min(bytes, connectionSentOn.strayBytes)
     }
 
-    private func noteProgress() { connectionSentOn?.noteProgress(transport._withUnsafeGuaranteedRef { $0.now }) }
+    private func noteProgress(_ bytes: Int) {
+        connectionSentOn?.noteProgress(bytes, transport._withUnsafeGuaranteedRef { $0.now })
+    }
 
     /// Its stream has come to its end, or is reset from here, as a broken one is by nghttp2.
     func leavesConnection(isReset: Bool) {
@@ -418,6 +423,7 @@ final class CurlTransfer: LingeringStream {
         guard isTurnedBack, !isEnded, !hasKeptBusy else { return false }
         isTurnedBack = false
         heldHead = nil
+        kept = KeptBody()
         forgetConnection()
         return true
     }
@@ -693,7 +699,7 @@ final class CurlTransfer: LingeringStream {
         if head.httpVersion < 20, head.contentLength == nil, !isChunked, !head.isEncoded { head.bodyEnd = .closing }
         codings = head.isEncoded ? ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init) : []
         decoder = nil
-        tellOfCodings()
+        tellOfMemory()
         encodedBytes = 0
         guard case .discard = tell({ $0.transferReceived(id, head: head) }) else { return !isEnded }
         isDiscarding = true
@@ -713,18 +719,42 @@ final class CurlTransfer: LingeringStream {
     /// Nobody takes the body at present.
     private var holdsBody: Bool { isPaused && !isDiscarding && !isEnded }
 
+    /// False: curl keeps it.
+    private func keep(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard CurlVersion.needsRoomInStreams, !isKeptByCurl, connectionSentOn?.isHTTP2 == true, kept.append(bytes)
+        else {
+            isKeptByCurl = true
+            return false
+        }
+        tellOfMemory()
+        return true
+    }
+
     /// Lets it go on, if it is not paused and does not wait in line, and sends what curl has to say for it.
     func goOn() {
         if let decoder, decoder.isBusy, !holdsBody, !isInLine {
-            guard decode({ body throws(Failure) in try decoder.resume(body) }) else {
-                if transport._withUnsafeGuaranteedRef({ $0.stopsLater(self) }) { return }
-                abandon()
-                end = end ?? CURLE_WRITE_ERROR
-                return
-            }
+            guard decode({ body throws(Failure) in try decoder.resume(body) }) else { return stop() }
             if self.decoder?.isBusy == true { return }
         }
+        guard kept.isEmpty || giveKept() else { return stop() }
         if end == nil { flush() }
+    }
+
+    /// As much as may go on. False stops the transfer.
+    private func giveKept() -> Bool {
+        while !kept.isEmpty, !keepsBodyBack, takesPiece {
+            let piece = kept.take()
+            guard piece.withUnsafeBytes({ receiveBody($0) }) else { return false }
+        }
+        tellOfMemory()
+        return true
+    }
+
+    /// Outside of curl's callbacks.
+    private func stop() {
+        if transport._withUnsafeGuaranteedRef({ $0.stopsLater(self) }) { return }
+        abandon()
+        end = end ?? CURLE_WRITE_ERROR
     }
 
     /// Sends what curl has to say for it. Where a callback refuses what curl had kept of the body, curl does nothing more for it:
@@ -737,18 +767,18 @@ final class CurlTransfer: LingeringStream {
         if isAbandoned, !wasAbandoned { end = end ?? CURLE_WRITE_ERROR }
     }
 
-    /// Some of what has come is still to be decoded. A transfer that was stopped gets no more of it.
-    private var isDecoding: Bool { !isEnded && !isAbandoned && decoder?.isBusy == true }
+    /// Some of what has come is still to be given out or decoded. A transfer that was stopped gets no more of it.
+    private var hasMore: Bool { !isEnded && !isAbandoned && (decoder?.isBusy == true || !kept.isEmpty) }
 
-    /// False where its end is told when the rest of its body has been decoded.
+    /// False where its end is told when the rest of its body has been given out.
     func curlEnds(_ code: CURLcode) -> Bool {
-        guard isDecoding else { return true }
+        guard hasMore else { return true }
         end = code
         return false
     }
 
-    /// Its end is to be told: curl is done with it and all is decoded, or a callback has stopped it that curl did not wait for.
-    var isReadyToEnd: Bool { end != nil && !isEnded && !isDecoding }
+    /// Its end is to be told: curl is done with it and all is given out, or a callback has stopped it that curl did not wait for.
+    var isReadyToEnd: Bool { end != nil && !isEnded && !hasMore }
 
     // MARK: The body
 
@@ -761,7 +791,7 @@ final class CurlTransfer: LingeringStream {
         guard !codings.isEmpty else { return deliver(bytes) }
         if isDiscarding, discardedBytes >= BodyDisposition.previewBytes || isUndecodable {
             decoder = nil
-            tellOfCodings()
+            tellOfMemory()
             return discard(bytes.count)
         }
         guard let decoder = decoderOfBody() else { return isUndecodable && discard(bytes.count) }
@@ -796,7 +826,7 @@ final class CurlTransfer: LingeringStream {
         }
         guard goesOn else { return false }
         // The transfer may be cancelled by whoever hears it.
-        tellOfCodings()
+        tellOfMemory()
         return !isEnded
     }
 
@@ -822,10 +852,10 @@ final class CurlTransfer: LingeringStream {
     }
 
     /// Where it has changed.
-    private func tellOfCodings() {
-        let bytes = decoder?.heldBytes ?? 0
-        guard bytes != toldOfCodings, !isEnded else { return }
-        toldOfCodings = bytes
+    private func tellOfMemory() {
+        let bytes = (decoder?.heldBytes ?? 0) + kept.count
+        guard bytes != toldOfMemory, !isEnded else { return }
+        toldOfMemory = bytes
         tell { $0.transferHoldsCodings(id, bytes) }
     }
 
@@ -886,7 +916,7 @@ final class CurlTransfer: LingeringStream {
         guard !isEnded, count > sentBytes else { return }
         sentBytes = count
         // Frames that the server sends for each piece of a body belong to that.
-        noteProgress()
+        noteProgress(0)
         tell { $0.transferSent(id) }
     }
 

@@ -50,9 +50,8 @@ struct SecureConnections {
 
         /// Bytes that it had brought when something came of an answer last. Beyond those that it has brought: what may
         /// still come of streams that were reset.
-        private var answeredBytes: UInt64 = 0 {
-            didSet { if answeredBytes != oldValue { limitReads() } }
-        }
+        private var answeredBytes: UInt64 = 0
+        private var readCredit = ReadCredit()
         /// Bytes that a server may send of one stream before it hears of its reset: libcurl's largest window.
         private static let windowBytes: UInt64 = 32 << 20
         /// The time of the last answer; nil: there was none.
@@ -61,13 +60,21 @@ struct SecureConnections {
         static let keptTime: Int64 = 250
 
         /// Something has come of an answer, or gone of a request.
-        func noteProgress(_ now: Instant) {
+        func noteProgress(_ bytes: Int, _ now: Instant) {
+            let place = readBytes ?? 0
             lastProgress = now
-            answeredBytes = max(answeredBytes, readBytes ?? 0)
+            answeredBytes = max(answeredBytes, place)
+            readCredit.receive(bytes, at: place)
+            limitReads()
         }
 
         /// A stream was reset from here: as much as a window may still come of it, and belongs to nobody who waits.
-        func noteReset() { answeredBytes = max(answeredBytes, readBytes ?? 0) + Self.windowBytes }
+        func noteReset() {
+            let place = readBytes ?? 0
+            answeredBytes = max(answeredBytes, place) + Self.windowBytes
+            readCredit.reset(at: place)
+            limitReads()
+        }
 
         /// Bodies of its streams that curl keeps, since nobody takes them now: of what comes for them nothing is heard.
         var keptBodies: UInt64 = 0 {
@@ -84,8 +91,7 @@ struct SecureConnections {
 
         private func limitReads() {
             guard CurlVersion.needsRoomInStreams, isHTTP2 else { return }
-            let unheard = UInt64(EasyHandle.bufferBytes) + keptBodies * Self.windowBytes
-            ccurl_secure_limit_reads_until(handshake, answeredBytes + unheard)
+            ccurl_secure_limit_reads_until(handshake, readCredit.end + keptBodies * Self.windowBytes)
         }
 
         /// A record of TLS with all that encryption may add.

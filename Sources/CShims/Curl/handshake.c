@@ -37,8 +37,9 @@ struct ccurl_handshake {
     uint64_t last_turn, bytes_before;
 };
 
-/* Turns of curl on this thread. */
+/* Turns of curl on this thread; and of the last one, whether it reads nothing where there is a limit, and whether one was come to. */
 static _Thread_local uint64_t turns;
+static _Thread_local bool is_without_reads, has_come_to_a_limit;
 
 /* A server has ended TLS on one of the connections that this thread reads. */
 static _Thread_local bool has_read_goodbye;
@@ -317,8 +318,11 @@ static long refuses_more_in_a_turn(
         handshake->bytes_before = BIO_number_read(reader);
     }
     uint64_t all = BIO_number_read(reader);
-    if (all - handshake->bytes_before < handshake->most_in_a_turn || all >= handshake->limited_bytes)
+    if (all >= handshake->limited_bytes)
         return result;
+    if (!is_without_reads && all - handshake->bytes_before < handshake->most_in_a_turn)
+        return result;
+    has_come_to_a_limit = true;
     /* As if nothing more had come. */
     BIO_clear_retry_flags(reader);
     BIO_set_retry_read(reader);
@@ -338,7 +342,21 @@ void ccurl_secure_limit_reads(struct ccurl_handshake *handshake, uint64_t bytes)
 
 void ccurl_secure_limit_reads_until(struct ccurl_handshake *handshake, uint64_t bytes) { handshake->limited_bytes = bytes; }
 
-void ccurl_begin_turn(void) { turns++; }
+static void begin_turn(bool reads)
+{
+    turns++;
+    is_without_reads = !reads;
+    has_come_to_a_limit = false;
+}
+
+void ccurl_begin_turn(void) { begin_turn(true); }
+
+bool ccurl_begin_turn_without_reads(void)
+{
+    bool is_needed = has_come_to_a_limit;
+    begin_turn(!is_needed);
+    return is_needed;
+}
 
 bool ccurl_take_goodbye(void)
 {

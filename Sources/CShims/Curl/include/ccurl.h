@@ -159,6 +159,9 @@ void ccurl_secure_limit_reads(struct ccurl_handshake *handshake, uint64_t bytes)
 void ccurl_secure_limit_reads_until(struct ccurl_handshake *handshake, uint64_t bytes);
 /* A turn of curl begins on this thread. */
 void ccurl_begin_turn(void);
+/* Another one, in which nothing is read for connections with such a limit: those get out what has been read for them that had no
+ * chance to. False: nobody has come to such a limit in the last turn, and there is no need for another. */
+bool ccurl_begin_turn_without_reads(void);
 /* Whether this thread has read an alert that ends TLS, such as its goodbye (close_notify), since it was asked last. */
 bool ccurl_take_goodbye(void);
 /* The server's name as libcurl has sent it, by which it knows the server; "" for an address. Until the connection is closed. */

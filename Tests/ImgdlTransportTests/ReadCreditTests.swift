@@ -1,0 +1,57 @@
+import XCTest
+
+@testable import ImgdlTransport
+
+/// How far a connection is read as one that brings answers.
+final class ReadCreditTests: XCTestCase {
+    /// The places at which it is no longer, of a server that sends so many encrypted bytes for each piece of so many.
+    private func firstExcess(_ sent: UInt64, forEach piece: Int, upTo most: UInt64) -> UInt64? {
+        var credit = ReadCredit()
+        var place: UInt64 = 0
+        while place < most {
+            place += sent
+            if place > credit.end { return place }
+            credit.receive(piece, at: place)
+        }
+        return nil
+    }
+
+    func testBodiesStayWithinIt() {
+        // As records of TLS bring them, and in frames of one byte, each in a record.
+        for (piece, sent) in [(16_384, 16_438), (8_192, 8_300), (100, 150), (1, 40)] as [(Int, UInt64)] {
+            XCTAssertNil(firstExcess(sent, forEach: piece, upTo: 100 << 20), "\(piece)")
+        }
+    }
+
+    func testFloodsWithALittleOfAnAnswerDoNot() {
+        for (piece, sent) in [(1, 30_000), (1, 1_000), (1_000, 10_000)] as [(Int, UInt64)] {
+            let excess = firstExcess(sent, forEach: piece, upTo: 100 << 20)
+            XCTAssertLessThan(excess ?? .max, 4 * ReadCredit.first, "\(piece)")
+        }
+    }
+
+    func testMuchThatWasHeardLetsNoMuchLongerFloodFollow() {
+        var credit = ReadCredit()
+        for place in stride(from: 16_000 as UInt64, to: 1 << 30, by: 16_000) { credit.receive(16_384, at: place) }
+        XCTAssertLessThanOrEqual(credit.end, 1 << 30 + 1 << 20)
+        XCTAssertGreaterThan(credit.end, 1 << 30 + 500_000)
+    }
+
+    func testStreamsThatWereReset() {
+        var credit = ReadCredit()
+        credit.reset(at: 100)
+        XCTAssertEqual(credit.end, ReadCredit.first + 1 << 20)
+        for _ in 0..<1_000 { credit.reset(at: 100) }
+        XCTAssertEqual(credit.end, 100 + 32 << 20)
+        credit.receive(1, at: 200)
+        XCTAssertEqual(credit.end, 100 + 32 << 20, "what is on its way still is")
+    }
+
+    func testItGrowsAgainBehindAFlood() {
+        var credit = ReadCredit()
+        credit.receive(1_000, at: 10 << 20)
+        XCTAssertEqual(credit.end, 10 << 20 + 2_256)
+        credit.receive(.max, at: 10 << 20)
+        XCTAssertEqual(credit.end, 11 << 20)
+    }
+}
