@@ -33,7 +33,8 @@ enum CurlVersion {
     static let tellsGoawayApart = number >= 0x080E00
 
     /// In 7.88.1 a body of HTTP/2 may never end whose stream's buffer is full when its last frame is read, for another stream:
-    /// nobody is run for it, or nghttp2 is not called again to say that it has ended. 8.14.1 has neither. Those between have not
-    /// been looked at.
+    /// nobody is run for it, or nghttp2 is not called again to say that it has ended. Where one stream reads for others all the
+    /// time, these get nothing out for a millisecond: what is read puts their turn off. 8.14.1 has none of this. Those between have
+    /// not been looked at.
     static let needsRoomInStreams = number < 0x080E00
 }

@@ -242,7 +242,11 @@ final class CurlTransfer: LingeringStream {
     }
 
     private func noteProgress(_ bytes: Int) {
-        connectionSentOn?.noteProgress(bytes, transport._withUnsafeGuaranteedRef { $0.now })
+        guard let connectionSentOn else { return }
+        transport._withUnsafeGuaranteedRef {
+            connectionSentOn.noteProgress(bytes, $0.now)
+            if connectionSentOn.isExcessive, $0.isCrowded { $0.stopFlood(to: self) }
+        }
     }
 
     /// Its stream has come to its end, or is reset from here, as a broken one is by nghttp2.

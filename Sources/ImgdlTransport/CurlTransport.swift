@@ -373,11 +373,15 @@ package final class CurlTransport: Transport {
     }
 
     package func cancelFlooded(_ id: TransferID) {
-        if let transfer = transfers[id], let multi = transfer.lane?.multi {
-            multi.secureConnections.noteFlood(of: transfer.connectionName)
-            multi.disconnect(transfer.connectionName)
-        }
+        if let transfer = transfers[id] { stopFlood(to: transfer) }
         cancel(id)
+    }
+
+    /// Its connection is over, and what is on it ends.
+    func stopFlood(to transfer: CurlTransfer) {
+        guard let multi = transfer.lane?.multi else { return }
+        multi.secureConnections.noteFlood(of: transfer.connectionName)
+        multi.disconnect(transfer.connectionName)
     }
 
     /// By whatever stops a transfer but `cancel`: a callback of curl's, or decoding in line. True: its stream has to wait for

@@ -13,15 +13,18 @@ struct ReadCredit {
 
     /// The place up to which it is read so.
     private(set) var end = first
+    /// What has come beyond it, altogether.
+    private(set) var excess: UInt64 = 0
 
     /// A piece of an answer was heard of, of so many bytes, or some of a request was sent.
     mutating func receive(_ bytes: Int, at place: UInt64) {
+        excess &+= place - min(place, end)
         extend(2 * min(UInt64(clamping: bytes), Self.most) + Self.aroundPiece, at: place, most: Self.most)
     }
 
     mutating func reset(at place: UInt64) { extend(Self.afterReset, at: place, most: Self.mostAfterResets) }
 
-    /// What has come without it is no debt: a server that floods and answers is told by its floods.
+    /// What has come without it is no debt: it is an excess, and counted as one.
     private mutating func extend(_ bytes: UInt64, at place: UInt64, most: UInt64) {
         end = max(end, min(max(end, place) + bytes, place + most))
     }

@@ -173,6 +173,23 @@ final class FrameTests: FrameTestCase {
         }
     }
 
+    /// One that sends a little of an answer between its frames, which keeps each turn short.
+    func testServersThatFloodBetweenPiecesOfAnAnswer() throws {
+        for flood in [frame(8, 0, 0, [0, 0, 0, 1]), frame(0xBE, 0, 1)] {
+            let authority = try Authority(TLS(), protocols: ["h2"])
+            try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+            let head = frame(1, 4, 1, [0x88])
+            let all = repeated(repeated(flood, 2_400) + frame(0, 0, 1, [7]), 10)
+            let listener = try serve(authority, Signals()) { connection, _ in
+                Self.send(head, connection)
+                while (try? all.withUnsafeBytes { try connection.send($0) }) != nil {}
+            }
+            defer { listener.stop() }
+            let failure = record(of: try start("https://127.0.0.1:\(listener.port)/")).failure
+            XCTAssertTrue([.flood, .protocolError].contains(failure?.code), failure?.message ?? "")
+        }
+    }
+
     /// One that refuses all streams, and frames are what it says over HTTP/1.1, too.
     func testAServerThatSpeaksNothingElse() throws {
         let (failure, connections) = try ask(frame(3, 0, 1, [0, 0, 0, 7]), .silence, protocols: ["h2", "http/1.1"])

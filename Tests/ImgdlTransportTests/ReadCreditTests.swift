@@ -30,6 +30,15 @@ final class ReadCreditTests: XCTestCase {
         }
     }
 
+    func testWhatIsBeyondItIsCounted() {
+        var credit = ReadCredit()
+        for number in 1...100 as ClosedRange<UInt64> { credit.receive(1, at: number * 30_000) }
+        XCTAssertEqual(credit.excess, 3_000_000 - ReadCredit.first - 99 * 258)
+        credit.reset(at: 3_000_000)
+        credit.receive(1, at: 4_000_000)
+        XCTAssertEqual(credit.excess, 3_000_000 - ReadCredit.first - 99 * 258, "it was on its way")
+    }
+
     func testMuchThatWasHeardLetsNoMuchLongerFloodFollow() {
         var credit = ReadCredit()
         for place in stride(from: 16_000 as UInt64, to: 1 << 30, by: 16_000) { credit.receive(16_384, at: place) }

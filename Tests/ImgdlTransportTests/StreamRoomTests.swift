@@ -1,4 +1,5 @@
 import CSystem
+import Dispatch
 import ImgdlCore
 import Origin
 import XCTest
@@ -42,6 +43,35 @@ final class StreamRoomTests: FrameTestCase {
         XCTAssertLessThanOrEqual(reads.max() ?? 0, UInt64(EasyHandle.bufferBytes) / 2)
         XCTAssertEqual(recorder[ids[0]].body.count, 1)
         XCTAssertEqual(recorder[ids[1]].body.count, Self.frames * Self.frameBytes + 1)
+    }
+
+    /// Its buffer would be full long before its end, of which nothing else tells.
+    func testABodyThatIsPausedWhileAllOfItComesIsWhole() throws {
+        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "this machine's libcurl has room for what it reads")
+        let authority = try Authority(TLS(), protocols: ["h2"])
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let (head, full) = (frame(1, 4, 1, [0x88]), [UInt8](repeating: 7, count: Self.frameBytes))
+        for frames in [3, 4, 5, 17, Self.frames] {
+            let paused = DispatchSemaphore(value: 0)
+            let rest = repeated(frame(0, 0, 1, full), frames) + frame(0, 1, 1, [7])
+            let listener = try serve(authority, Signals()) { connection, _ in
+                Self.send(head, connection)
+                paused.wait()
+                Self.send(rest, connection)
+            }
+            defer { listener.stop() }
+            let id = try start("https://127.0.0.1:\(listener.port)/")
+            run(until: recorder[id].head != nil)
+            transport.setPaused(id, true)
+            paused.signal()
+            run(until: connection(of: [id])?.readBytes ?? 0 >= UInt64(rest.count))
+            XCTAssertTrue(recorder[id].body.isEmpty, "nobody takes it")
+            XCTAssertFalse(recorder[id].hasEnded)
+            transport.setPaused(id, false)
+            run(until: recorder[id].hasEnded)
+            XCTAssertTrue(recorder[id].isFinished)
+            XCTAssertEqual(recorder[id].body.count, frames * Self.frameBytes + 1)
+        }
     }
 
     private func connection(of ids: [TransferID]) -> SecureConnections.Connection? {
