@@ -154,7 +154,7 @@ final class StreamResetTests: TransportTestCase {
     /// Bytes that curl had kept may be the ones that are too many: wherever they are given out, that is one reset, and the
     /// stream waits for no other.
     func testAPausedStreamThatIsStoppedByWhatCurlHadKeptIsResetOnce() throws {
-        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "newer libcurl holds what comes for it otherwise")
+        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "this machine cannot: its libcurl holds what comes otherwise")
         route("/page", bytes: 90_000)
         secure.route("/silent") { try $0.wait("never") }
         let page = try start(secure.url("/page"))
@@ -178,7 +178,7 @@ final class StreamResetTests: TransportTestCase {
     }
 
     func testAStreamThatIsStoppedByWhatCurlHadKeptIsResetOnce() throws {
-        try XCTSkipIf(CurlVersion.needsRoomInStreams, "less comes in a turn of curl than it may keep")
+        try XCTSkipIf(CurlVersion.needsRoomInStreams, "this machine cannot: its libcurl keeps all that a turn brings")
         let page = [UInt8](repeating: 7, count: 90_000)
         secure.route("/page") { stream in
             try stream.wait("go")

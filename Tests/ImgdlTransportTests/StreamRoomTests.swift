@@ -19,7 +19,7 @@ final class StreamRoomTests: FrameTestCase {
     }
 
     func testNoMoreIsReadInATurnThanHalfOfABuffer() throws {
-        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "this machine's libcurl has room for what it reads")
+        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "this machine cannot: its libcurl has room for what it reads")
         let authority = try Authority(TLS(), protocols: ["h2"])
         try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
         let answers = answers
@@ -47,7 +47,7 @@ final class StreamRoomTests: FrameTestCase {
 
     /// Its buffer would be full long before its end, of which nothing else tells.
     func testABodyThatIsPausedWhileAllOfItComesIsWhole() throws {
-        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "this machine's libcurl has room for what it reads")
+        try XCTSkipUnless(CurlVersion.needsRoomInStreams, "this machine cannot: its libcurl has room for what it reads")
         let authority = try Authority(TLS(), protocols: ["h2"])
         try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
         let (head, full) = (frame(1, 4, 1, [0x88]), [UInt8](repeating: 7, count: Self.frameBytes))
