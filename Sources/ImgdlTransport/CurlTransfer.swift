@@ -108,8 +108,9 @@ final class CurlTransfer: LingeringStream {
     private var codings: [ContentCoding] = []
     /// Undoes them, once a byte has come.
     private var decoder: ContentDecoder?
-    /// The memory that it holds, as it was told.
-    private var toldOfMemory = 0
+    /// The memory that it holds, and bytes of `kept`, as they were told.
+    private var toldOfCodings = 0
+    private var toldOfKept = 0
     /// Its framing is HTTP/1.1's chunks.
     private var isChunked = false
     /// Curl's code for its end, or that of decoding that stopped it, where the end is told later.
@@ -173,7 +174,8 @@ final class CurlTransfer: LingeringStream {
                     transfer.readsOnFrom = nil
                     if transfer.isLingering { return transfer.passOver(bytes) ? bytes.count : bytes.count &+ 1 }
                     if !transfer.kept.isEmpty || transfer.keepsBodyBack || !transfer.takesPiece {
-                        return transfer.keep(bytes) ? bytes.count : Int(CURL_WRITEFUNC_PAUSE)
+                        guard transfer.keep(bytes) else { return Int(CURL_WRITEFUNC_PAUSE) }
+                        return transfer.goesOn { !$0.isEnded } ? bytes.count : bytes.count &+ 1
                     }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
                 }
@@ -428,6 +430,7 @@ final class CurlTransfer: LingeringStream {
         isTurnedBack = false
         heldHead = nil
         kept = KeptBody()
+        tellOfMemory()
         forgetConnection()
         return true
     }
@@ -748,9 +751,9 @@ final class CurlTransfer: LingeringStream {
     private func giveKept() -> Bool {
         while !kept.isEmpty, !keepsBodyBack, takesPiece {
             let piece = kept.take()
+            tellOfMemory()
             guard piece.withUnsafeBytes({ receiveBody($0) }) else { return false }
         }
-        tellOfMemory()
         return true
     }
 
@@ -857,10 +860,15 @@ final class CurlTransfer: LingeringStream {
 
     /// Where it has changed.
     private func tellOfMemory() {
-        let bytes = (decoder?.heldBytes ?? 0) + kept.count
-        guard bytes != toldOfMemory, !isEnded else { return }
-        toldOfMemory = bytes
-        tell { $0.transferHoldsCodings(id, bytes) }
+        let bytes = decoder?.heldBytes ?? 0
+        if bytes != toldOfCodings, !isEnded {
+            toldOfCodings = bytes
+            tell { $0.transferHoldsCodings(id, bytes) }
+        }
+        if kept.count != toldOfKept, !isEnded {
+            toldOfKept = kept.count
+            tell { $0.transferHolds(id, kept.count, isEncoded: !codings.isEmpty) }
+        }
     }
 
     private func fail(_ failure: Failure) -> Bool {

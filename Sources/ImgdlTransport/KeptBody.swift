@@ -5,6 +5,8 @@ struct KeptBody {
     static let maximumBytes = 1 << 20
     /// As curl gives them out.
     private static let pieceBytes = 16 << 10
+    /// By so much its memory grows.
+    private static let growth = 64 << 10
 
     private var bytes: [UInt8] = []
     private var givenBytes = 0
@@ -18,6 +20,9 @@ struct KeptBody {
         if givenBytes > bytes.count / 2 {
             bytes.removeFirst(givenBytes)
             givenBytes = 0
+        }
+        if bytes.count + piece.count > bytes.capacity {
+            bytes.reserveCapacity((bytes.count + piece.count + Self.growth - 1) / Self.growth * Self.growth)
         }
         bytes.append(contentsOf: piece)
         return true

@@ -3,13 +3,14 @@
 struct ReadCredit {
     /// At the beginning, for what comes in front of answers.
     static let first: UInt64 = 64 << 10
+    /// libcurl's largest window, of a stream and of a connection: so much may come that nobody hears of.
+    static let window: UInt64 = 32 << 20
     /// Ahead of what has come, however much has been heard.
     private static let most: UInt64 = 1 << 20
-    /// For each piece of an answer, its frame and its record of TLS; and its bytes twice.
+    /// For each piece of an answer, its frame and its record of TLS.
     private static let aroundPiece: UInt64 = 256
-    /// For each stream that was reset from here: what was on its way.
-    private static let afterReset: UInt64 = 1 << 20
-    private static let mostAfterResets: UInt64 = 32 << 20
+    /// For each byte of one: a piece may be of many frames, of a byte each.
+    private static let forEachByte: UInt64 = 10
 
     /// The place up to which it is read so.
     private(set) var end = first
@@ -18,14 +19,25 @@ struct ReadCredit {
 
     /// A piece of an answer was heard of, of so many bytes, or some of a request was sent.
     mutating func receive(_ bytes: Int, at place: UInt64) {
-        excess &+= place - min(place, end)
-        extend(2 * min(UInt64(clamping: bytes), Self.most) + Self.aroundPiece, at: place, most: Self.most)
+        count(place)
+        let bytes = Self.forEachByte * min(UInt64(clamping: bytes), Self.most) + Self.aroundPiece
+        end = max(end, min(max(end, place) + bytes, place + Self.most))
     }
 
-    mutating func reset(at place: UInt64) { extend(Self.afterReset, at: place, most: Self.mostAfterResets) }
+    /// A stream was reset from here. A window is on its way of the whole connection, however many its streams are.
+    mutating func reset(at place: UInt64) { expectUnheard(Self.window, at: place) }
+
+    /// One body more is kept by curl, of so many now: each has a window.
+    mutating func keep(_ bodies: UInt64, at place: UInt64) { expectUnheard(bodies * Self.window, at: place) }
+
+    private mutating func expectUnheard(_ bytes: UInt64, at place: UInt64) {
+        count(place)
+        end = max(end, place + bytes)
+    }
 
     /// What has come without it is no debt: it is an excess, and counted as one.
-    private mutating func extend(_ bytes: UInt64, at place: UInt64, most: UInt64) {
-        end = max(end, min(max(end, place) + bytes, place + most))
+    private mutating func count(_ place: UInt64) {
+        excess &+= place - min(place, end)
+        end = max(end, place)
     }
 }

@@ -52,8 +52,6 @@ struct SecureConnections {
         /// still come of streams that were reset.
         private var answeredBytes: UInt64 = 0
         private var readCredit = ReadCredit()
-        /// Bytes that a server may send of one stream before it hears of its reset: libcurl's largest window.
-        private static let windowBytes: UInt64 = 32 << 20
         /// The time of the last answer; nil: there was none.
         private var lastProgress: Instant?
         /// Milliseconds for which curl may have kept more of an answer before it is given out.
@@ -65,14 +63,14 @@ struct SecureConnections {
             lastProgress = now
             answeredBytes = max(answeredBytes, place)
             readCredit.receive(bytes, at: place)
-            if now >= excessInSecond.end || keptBodies > 0 {
+            if now >= excessInSecond.end {
                 excessInSecond = (now.advanced(byMilliseconds: 1_000), readCredit.excess)
             }
             limitReads()
         }
 
         /// Bytes of one second that are no answer's, however little of answers comes between them, that are a flood where they take
-        /// much of the thread's time. What comes for bodies that curl keeps is not known, and does not count.
+        /// much of the thread's time.
         private static let mostExcess: UInt64 = 8 << 20
         private var excessInSecond = (end: Instant(nanoseconds: 0), before: UInt64(0))
         var isExcessive: Bool { isHTTP2 && readCredit.excess &- excessInSecond.before > Self.mostExcess }
@@ -80,14 +78,17 @@ struct SecureConnections {
         /// A stream was reset from here: as much as a window may still come of it, and belongs to nobody who waits.
         func noteReset() {
             let place = readBytes ?? 0
-            answeredBytes = max(answeredBytes, place) + Self.windowBytes
+            answeredBytes = max(answeredBytes, place) + ReadCredit.window
             readCredit.reset(at: place)
             limitReads()
         }
 
         /// Bodies of its streams that curl keeps, since nobody takes them now: of what comes for them nothing is heard.
         var keptBodies: UInt64 = 0 {
-            didSet { limitReads() }
+            didSet {
+                if keptBodies > oldValue { readCredit.keep(keptBodies, at: readBytes ?? 0) }
+                limitReads()
+            }
         }
 
         /// Has curl read no more for its streams in a turn than half of what the buffer of one holds: in each turn those have
@@ -100,7 +101,7 @@ struct SecureConnections {
 
         private func limitReads() {
             guard CurlVersion.needsRoomInStreams, isHTTP2 else { return }
-            ccurl_secure_limit_reads_until(handshake, readCredit.end + keptBodies * Self.windowBytes)
+            ccurl_secure_limit_reads_until(handshake, readCredit.end)
         }
 
         /// A record of TLS with all that encryption may add.

@@ -190,6 +190,32 @@ final class FrameTests: FrameTestCase {
         }
     }
 
+    /// What may come for a body that curl keeps is a window, and no more than that.
+    func testServersThatFloodWhileABodyIsPaused() throws {
+        let authority = try Authority(TLS(), protocols: ["h2"])
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let paused = DispatchSemaphore(value: 0)
+        // Windows are what libcurl has said once that is acknowledged.
+        let heads = frame(4, 1, 0) + frame(1, 4, 1, [0x88]) + frame(1, 4, 3, [0x88])
+        let body = repeated(frame(0, 0, 1, [UInt8](repeating: 7, count: 16_384)), 128)
+        let flood = repeated(frame(0xBE, 0, 1), 2_400) + frame(0, 0, 3, [7])
+        let listener = try serve(authority, Signals()) { connection, stream in
+            guard stream == 3 else { return }
+            Self.send(heads, connection)
+            paused.wait()
+            Self.send(body, connection)
+            while (try? flood.withUnsafeBytes { try connection.send($0) }) != nil {}
+        }
+        defer { listener.stop() }
+        let ids = try (0..<2).map { _ in try start("https://127.0.0.1:\(listener.port)/") }
+        run(until: ids.allSatisfy { recorder[$0].head != nil })
+        transport.setPaused(ids[0], true)
+        paused.signal()
+        run(until: recorder[ids[1]].hasEnded)
+        let failure = recorder[ids[1]].failure
+        XCTAssertTrue([.flood, .protocolError].contains(failure?.code), failure?.message ?? "")
+    }
+
     /// One that refuses all streams, and frames are what it says over HTTP/1.1, too.
     func testAServerThatSpeaksNothingElse() throws {
         let (failure, connections) = try ask(frame(3, 0, 1, [0, 0, 0, 7]), .silence, protocols: ["h2", "http/1.1"])

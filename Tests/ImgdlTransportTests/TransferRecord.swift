@@ -89,7 +89,7 @@ final class Recorder: TransportEvents {
         onBody(id, body.count)
     }
 
-    func transferHolds(_ id: TransferID, _ bytes: Int) {
+    func transferHolds(_ id: TransferID, _ bytes: Int, isEncoded: Bool) {
         XCTAssertFalse(self[id].hasEnded)
         XCTAssertNotEqual(held[id]?.last ?? 0, bytes, "told only where it has changed")
         held[id, default: []].append(bytes)

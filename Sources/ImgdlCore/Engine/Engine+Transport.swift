@@ -211,8 +211,8 @@ extension Engine: TransportEvents {
         return true
     }
 
-    func transferHolds(_ id: TransferID, _ bytes: Int) {
-        downloads.bodyHeld(id, Int64(bytes), clock.now())
+    func transferHolds(_ id: TransferID, _ bytes: Int, isEncoded: Bool) {
+        downloads.bodyHeld(id, Int64(bytes), isEncoded: isEncoded, clock.now())
         performActions()
     }
 

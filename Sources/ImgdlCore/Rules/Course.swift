@@ -116,6 +116,8 @@ struct TransferDetours {
     var latestCookie: Int?
     /// Of the body, that the transport holds while it is paused: among what is counted, not received.
     var heldBytes: Int64 = 0
+    /// Of those, bytes of the body as it is given out: all, or none, where its codings are not undone yet.
+    var heldBody: Int64 = 0
     /// Memory that the transport holds to undo the codings of its body: no part of what is counted.
     var codingBytes: Int64 = 0
     /// The bytes that it holds besides its body.

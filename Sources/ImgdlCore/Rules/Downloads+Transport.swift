@@ -109,10 +109,11 @@ extension Downloads {
     }
 
     /// So many bytes that nobody has been given are held where they came, since it is paused: they count as what was
-    /// received does.
-    package mutating func bodyHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
+    /// received does. Limits of the body hold for what is in its codings still when these are undone.
+    package mutating func bodyHeld(_ id: TransferID, _ bytes: Int64, isEncoded: Bool = false, _ now: Instant) {
         guard isAtTransport(id), transfers[id].heldBytes != bytes else { return }
         changeHeld(id, bytes)
+        transfers[id].heldBody = isEncoded ? 0 : bytes
         enforceHeldLimits(id, now)
         startWaiting(now)
     }
@@ -120,7 +121,7 @@ extension Downloads {
     /// What is held will come, and is more than somebody takes.
     mutating func enforceHeldLimits(_ id: TransferID, _ now: Instant) {
         guard transfers.contains(id), isBodyWanted(id) else { return }
-        let bytes = transfers[id].received + transfers[id].heldBytes
+        let bytes = transfers[id].received + transfers[id].heldBody
         if bytes > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
     }
 
@@ -411,7 +412,7 @@ extension Downloads {
 
     /// Who set a limit that has been passed ends; the lowest limit of the others is the next to look at.
     mutating func enforceBodyLimits(_ id: TransferID, _ now: Instant) {
-        let received = transfers[id].received + transfers[id].heldBytes
+        let received = transfers[id].received + transfers[id].heldBody
         transfers[id].lowest.bodyBytes = .max
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes

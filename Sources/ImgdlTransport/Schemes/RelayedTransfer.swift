@@ -298,7 +298,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         let bytes = lock.withLock { waitingBytes }
         guard bytes != toldHeld else { return }
         toldHeld = bytes
-        events.transferHolds(id, bytes)
+        events.transferHolds(id, bytes, isEncoded: false)
     }
 
     private func tell(_ report: Report) {

@@ -661,6 +661,20 @@ final class MemoryTests: XCTestCase {
         XCTAssertEqual(play.downloads.memoryInUse, 0)
     }
 
+    func testALimitOfTheBodyHoldsForWhatIsHeldOnceItsCodingsAreUndone() {
+        var play = Play { $0.memoryBudget = 1_000 }
+        let entry = play.submit("a", .with { $0.maximumBodyBytes = 400 })
+        play.downloads.bodyHeld(entry.transfer, 423, isEncoded: true, play.now)
+        XCTAssertEqual(play.downloads.memoryInUse, 423)
+        play.downloads.bodyHeld(entry.transfer, 0, isEncoded: true, play.now)
+        receive(&play, entry.transfer, 400)
+        play.downloads.bodyHeld(entry.transfer, 23, isEncoded: true, play.now)
+        XCTAssertEqual(play.downloads.memoryInUse, 423)
+        XCTAssertEqual(play.downloads.bodyLimit(entry.transfer), 400, "it goes on")
+        play.downloads.bodyHeld(entry.transfer, 23, play.now)
+        XCTAssertEqual(play.downloads.bodyLimit(entry.transfer), 400)
+    }
+
     /// A few bytes of a server ask for megabytes of memory to undo a coding: they are seen, and hold up nobody.
     func testWhatCodingsHoldIsSeenAndHoldsUpNobody() {
         var play = Play(width: 2) { $0.memoryBudget = 1_000 }
