@@ -18,7 +18,8 @@ final class ReadCreditTests: XCTestCase {
 
     func testBodiesStayWithinIt() {
         // As records of TLS bring them; and in frames of one byte, each in a record, or many that come in one piece.
-        for (piece, sent) in [(16_384, 16_438), (8_192, 8_300), (100, 150), (1, 40), (2_000, 20_030)] as [(Int, UInt64)] {
+        for (piece, sent) in [(16_384, 16_438), (8_192, 8_300), (100, 150), (1, 40), (2_000, 20_030)] as [(Int, UInt64)]
+        {
             XCTAssertNil(firstExcess(sent, forEach: piece, upTo: 100 << 20), "\(piece)")
         }
     }
