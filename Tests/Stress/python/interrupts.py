@@ -1,6 +1,6 @@
 """Signals at random, whose handler raises wherever the main thread is in the package, or in a function that it called.
 
-It does not where Python itself would lose what is raised, in finalizers, nor where Python leaves locks behind that nobody
+It does not where Python itself would lose what is raised, in finalizers that are none of the package's, nor where Python leaves locks behind that nobody
 opens: in the events, conditions and threads of `threading`, and in asyncio. It never does in the player, which keeps count.
 """
 
@@ -19,7 +19,7 @@ PLAYER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # Modules of Python in which nothing is struck, and finalizers wherever they are.
 _SPARED = {threading.__file__, weakref.__file__, os.path.join(os.path.dirname(weakref.__file__), "_weakrefset.py")}
 _SPARED_FOLDERS = ("asyncio", "importlib")
-_FINALIZERS = {"__del__", "_let_go", "_remove"}
+_FINALIZERS = {"__del__", "_remove"}
 
 
 class Interrupt(BaseException):
@@ -51,7 +51,7 @@ def _may_strike(frame):
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if code.co_name in _FINALIZERS or code is weakref.finalize.__call__.__code__:
+        if code.co_name in _FINALIZERS and not file.startswith(PACKAGE) or code is weakref.finalize.__call__.__code__:
             return False
         if not is_inside:
             if file.startswith(PACKAGE) or code is exposed.__code__:

@@ -35,6 +35,7 @@ def new_key() -> int:
 
 class _Here(threading.local):
     depth = 0
+    is_finalizing = False
 
 
 _here = _Here()
@@ -162,6 +163,39 @@ def last_callback(prototype: Any, is_waited_for: bool = True) -> Callable[[Calla
     return decorate
 
 
+def finalizer(function: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Makes a `__del__`, where Python loses what is raised. What the garbage collector lets go in the midst of anything
+    keeps no interrupt from whom it is meant for, and is let go whole: one that strikes here, or did before where C could
+    not carry it, is raised where a call of the library ends later. The function may be called again, and is where one
+    strikes it."""
+
+    def finalized(this: Any) -> None:
+        global _struck
+        try:
+            for _ in TRIES:
+                is_main = True
+                try:
+                    is_main = get_ident() == _main_thread
+                    is_inside = _here.is_finalizing
+                    try:
+                        _here.is_finalizing = True
+                        function(this)
+                        break
+                    finally:
+                        _here.is_finalizing = is_inside
+                except BaseException as exception:
+                    if not (is_main and is_interrupt(exception)):
+                        report(exception)
+                        break
+                    _struck += (exception,)
+        except BaseException as exception:
+            # Between two tries.
+            _struck += (exception,)
+            finalized(this)
+
+    return _layered(finalized, None)  # type: ignore[return-value]
+
+
 # Python 3.10 looks for a signal once more where it comes to an `except`: each layer stands one more of them.
 _LAYERS = 4 if sys.version_info < (3, 11) else 0
 
@@ -187,8 +221,8 @@ def _layer(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> 
 
 
 def raise_struck() -> None:
-    """After a call of the library that may have called Python: raises what has struck there."""
-    if _struck and get_ident() == _main_thread:
+    """After a call of the library that may have called Python: raises what has struck there, but in no finalizer."""
+    if _struck and get_ident() == _main_thread and not _here.is_finalizing:
         exception = _struck[0]
         _struck.clear()
         try:

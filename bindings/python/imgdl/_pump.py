@@ -9,7 +9,6 @@ library would call destructors on threads of its own.
 from __future__ import annotations
 
 import _thread
-import ctypes
 import os
 import select
 import threading
@@ -17,6 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _native, _once, _process
+from ._reference import ExecutorReference
 from ._waiting import Flag
 from .errors import check, report
 
@@ -76,8 +76,7 @@ class Pump:
     """
 
     def __init__(self, state: State) -> None:
-        # What C writes to: an interrupt may strike before the line below is through.
-        self._owned = ctypes.c_void_p()
+        self._reference = ExecutorReference()
         self.executor = 0
         self.descriptor = -1
         self.state = state
@@ -110,10 +109,9 @@ class Pump:
         return self.is_stopping and not self.outstanding
 
     def open(self) -> None:
-        """Makes the executor. Whoever made the pump ends it, also when this raises."""
-        check(_native.imgdl_executor_create_pumped(self._owned))
-        assert self._owned.value
-        self.executor = self._owned.value
+        """Makes the executor. The state has the pump already, and may end it meanwhile."""
+        check(_native.imgdl_executor_create_pumped(self._reference))
+        self.executor = self._reference.value or 0
         self.descriptor = int(_native.imgdl_executor_fd(self.executor))
 
     def dispatch(self, maximum: int = 0) -> None:
@@ -188,15 +186,9 @@ class Pump:
         """Waits for the end. Not inside a callback."""
         raise NotImplementedError
 
-    def release_executor(self) -> None:
-        """Once, however often it is called."""
-        executor, self._owned.value = self._owned.value, None
-        if executor:
-            _native.imgdl_executor_release(executor)
-
     def forget(self) -> None:
         """In a forked child: lets go of what the child has a copy of."""
-        self.release_executor()
+        self._reference.release()
         for waker in self._wakers:
             waker.close()
         self._wakers.clear()
@@ -274,7 +266,7 @@ class ThreadPump(Pump):
         self.thread = threading.get_ident()
         self._dispatch_until_over(self._waker.number)
         self._close_waker(self._waker)
-        self.release_executor()
+        self._reference.release()
         self.state.pump_ended(self)
         self._ended.set()
 
@@ -305,7 +297,7 @@ class ThreadPump(Pump):
         self.is_stopping = True
         self._claims.append(self)
         if self._claims[0] is self:
-            self.release_executor()
+            self._reference.release()
             self.state.pump_ended(self)
             self._ended.set()
         else:

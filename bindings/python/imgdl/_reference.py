@@ -7,6 +7,7 @@ import sys
 from typing import Any, ClassVar, Optional
 
 from . import _native, _once
+from ._callbacks import finalizer
 
 _once.refuse_reload(globals())
 
@@ -33,6 +34,7 @@ class Reference(ctypes.c_void_p):
         if handle:
             self._give_back(handle)
 
+    @finalizer
     def __del__(self) -> None:
         self.release()
 
@@ -51,6 +53,16 @@ class DataReference(Reference):
 
 class DecoderReference(Reference):
     _give_back = _native.imgdl_decoder_destroy
+
+
+class ExecutorReference(Reference):
+    _give_back = _native.imgdl_executor_release
+
+
+class DownloaderReference(Reference):
+    """Closed before, where it is nobody else's: see `State`."""
+
+    _give_back = _native.imgdl_downloader_release
 
 
 class HooksReference(Reference):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from . import _callbacks, _native, _once, _options, _process, _pump, transport
 from ._observing import Observer, observe, unobserve
 from ._pump import Pump, ThreadPump
+from ._reference import DownloaderReference
 from ._waiting import Waiters, surely
 from .errors import Code, Error, check, error
 from .token import _outstanding
@@ -50,7 +51,6 @@ class State:
         # All guarded.
         self.is_closing = False
         self.is_finished = False
-        self._has_let_go = False
         self._is_abandoned = False
         self.pumps: list[Pump] = []
         # What the shared downloader, which lives on, has of ours.
@@ -59,21 +59,20 @@ class State:
 
         self.thread_pump = ThreadPump(self)
         self.pumps.append(self.thread_pump)
-        # What C writes to: an interrupt may strike before `begin` is through.
-        self._owned = ctypes.c_void_p()
+        self._reference = DownloaderReference()
         self.handle = 0
 
     def begin(self, config: Any) -> None:
-        """Makes what is the library's. Whoever made the state abandons it, also when this raises."""
+        """Makes what is the library's. Whose the state is abandons it, also when this raises."""
         self.thread_pump.open()
         if self.is_shared:
-            check(_native.imgdl_downloader_shared(self._owned))
+            check(_native.imgdl_downloader_shared(self._reference))
         else:
             # Also where no request names it: then the library starts no thread for callbacks.
             config.executor = self.thread_pump.executor
-            check(_native.imgdl_downloader_create(config, self._owned))
-        assert self._owned.value
-        self.handle = self._owned.value
+            check(_native.imgdl_downloader_create(config, self._reference))
+        assert self._reference.value
+        self.handle = self._reference.value
 
     def open(self) -> int:
         """The handle. Raises `Error` after close and after fork."""
@@ -174,10 +173,15 @@ class State:
                 return pump
         pump = LoopPump(self, loop)
         try:
-            pump.open()
+            # Before it has anything: what is called in `open`, or collected there, may close the downloader.
             self.pumps.append(pump)
+            pump.open()
+            if self.is_closing:
+                raise closed()
         except BaseException as problem:
             surely(pump.retire)
+            if self.is_closing and not _callbacks.is_interrupt(problem):
+                raise closed() from None
             if isinstance(problem, RuntimeError):
                 check_loop(loop)  # another thread may have closed it since it was looked at
             raise
@@ -242,16 +246,16 @@ class State:
         """Once, however often it is called: an interrupt may strike before it is through."""
         if self.is_finished:
             return
-        if self.is_shared and not self._has_let_go:
+        if self.is_shared and self._reference.value:
             if self.is_observed:
                 unobserve(self.handle)
             for scheme in list(self.schemes):
                 # One that was refused is noted, too.
                 _native.imgdl_transport_register(self.handle, scheme, None)
-        has_let_go, self._has_let_go = self._has_let_go, True
-        if not has_let_go:
-            release = _native.imgdl_downloader_release if self.is_shared else _native.imgdl_downloader_destroy
-            release(self.handle)
+            self._reference.release()
+        handle, self._reference.value = self._reference.value, None
+        if handle:
+            _native.imgdl_downloader_destroy(handle)
         self.is_finished = True
 
     def abandon(self) -> None:
@@ -268,11 +272,8 @@ class State:
             self.is_closing = True
             self.is_finished = self._is_abandoned
             pumps = list(self.pumps)
-        handle = self._owned.value
-        if handle and self._is_abandoned:
-            has_let_go, self._has_let_go = self._has_let_go, True
-            if not has_let_go:
-                _native.imgdl_downloader_release(handle)
+        if self._is_abandoned:
+            self._reference.release()
         for pump in pumps:
             pump.stop()
         if not pumps:
@@ -283,6 +284,21 @@ class State:
         """In a forked child: neither locks nor threads nor loops are what they were."""
         if not self.is_finished:
             self.is_closing = self.is_finished = True
-            _native.imgdl_downloader_release(self.handle)
+            self._reference.release()
             for pump in self.pumps:
                 pump.forget()
+
+
+class Possession:
+    """Whose the state is: with this it is abandoned, so that nothing of it needs another to end it."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    @_callbacks.finalizer
+    def __del__(self) -> None:
+        # At the end of the process there is more to do, see `downloader._close_all`.
+        if not sys.is_finalizing():
+            self.state.abandon()

@@ -71,7 +71,7 @@ class LoopPump(Pump):
             super().dispatch(maximum)
         except Error as problem:
             # The loop runs again while another thread stands in its place: that one is at it, or has ended it.
-            is_ended = problem.code == Code.INVALID_HANDLE and not self._owned.value
+            is_ended = problem.code == Code.INVALID_HANDLE and not self._reference.value
             if problem.code != Code.WOULD_DEADLOCK and not is_ended:
                 raise
 
@@ -85,12 +85,11 @@ class LoopPump(Pump):
         return _callbacks.keep(exception)
 
     def retire(self) -> None:
-        """Nothing is outstanding. May be called again."""
-        if self._ended.is_set():
-            return
-        if not self.loop.is_closed() and self.descriptor >= 0:
+        """Nothing is outstanding. May be called again, also where it was opened since."""
+        # The number may be another's once the executor is released.
+        if self._reference.value and self.descriptor >= 0 and not self.loop.is_closed():
             self.loop.remove_reader(self.descriptor)
-        self.release_executor()
+        self._reference.release()
         self.state.pump_ended(self)
         self._ended.set()
 

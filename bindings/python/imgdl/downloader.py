@@ -15,7 +15,7 @@ from . import _map, _native, _once, _options, _process, batch as batches, cache 
 from ._checks import boolean
 from ._later import Later, Unpack
 from ._observing import Observer, observers
-from ._state import State, check_loop
+from ._state import Possession, State, check_loop
 from ._waiting import surely
 from .batch import Batch, BatchProgress
 from .body import Body
@@ -108,10 +108,9 @@ class Downloader(_process.OfThisProcess):
     def _begin(self, state: State, config: Any, max_per_host: Optional[int]) -> None:
         self._state = state
         self._max_per_host = max_per_host
+        self._possession = Possession(state)
         try:
             state.begin(config)
-            # At exit there is more to do, see below.
-            weakref.finalize(self, state.abandon).atexit = False
             _downloaders.add(self)
         except BaseException:
             surely(state.abandon)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _native, _once, _options, _process
-from ._callbacks import Registry, callback, failure, last_callback, new_key, sentence
+from ._callbacks import Registry, callback, failure, finalizer, last_callback, new_key, sentence
 from ._checks import buffer, pair
 from ._reference import HooksReference, retain_data, view
 from .errors import Code, check, error
@@ -154,7 +154,7 @@ class Continuation(_process.OfThisProcess):
             self._is_answered = True
             _native.imgdl_continue_refused(self._handle, 0, b"its hook let it go without an answer")
 
-    __del__ = _let_go
+    __del__ = finalizer(_let_go)
 
 
 _continuations: weakref.WeakValueDictionary[int, Continuation] = weakref.WeakValueDictionary()

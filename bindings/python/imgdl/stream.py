@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _once, _options, _process
+from ._callbacks import finalizer
 from .image import Image
 from .token import Token, submit
 
@@ -109,6 +110,7 @@ class Stream(_process.OfThisProcess):
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
+    @finalizer
     def __del__(self) -> None:
         token = getattr(self, "token", None)
         if token is not None and not token.done() and token._generation == _process.generation:

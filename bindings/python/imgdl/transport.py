@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Callable, Optional, Protocol, Union
 
 from . import _native, _once, _options, _process
-from ._callbacks import Registry, callback, failure, is_on_its_thread, last_callback, new_key, sentence
+from ._callbacks import Registry, callback, failure, finalizer, is_on_its_thread, last_callback, new_key, sentence
 from ._checks import buffer
 from ._waiting import Flag
 from .errors import Code, check, error
@@ -160,6 +160,7 @@ class Transfer(_process.OfThisProcess):
         self._release()
         self._go_on()
 
+    @finalizer
     def __del__(self) -> None:
         self._release()
 

@@ -22,8 +22,9 @@ class Striker:
     """A trace function that raises KeyboardInterrupt at the place of that number, in the functions that `is_meant` says,
     and in what they call: it gives True, False, or None for what the caller's answer is good for."""
 
-    def __init__(self, number, is_meant=lambda code: True):
+    def __init__(self, number, is_meant=lambda code: True, spared=("__del__", "finalized", "_let_go")):
         self.left = number
+        self.spared = (*spared, "_remove")
         self.is_meant = is_meant
         self.has_struck = False
         # What it returned last: Python 3.11 calls it without a reference of its own.
@@ -41,10 +42,10 @@ class Striker:
         return trace
 
     def _is_place(self, frame):
-        # Python loses exceptions in finalizers. Those of weak references are called from C, by functions of weakref.
+        # Python loses exceptions in finalizers, and the package's keep them for later. Those of weak references are called from C, by functions of weakref.
         answer = None
         while frame is not None and frame.f_code.co_filename != __file__:
-            if frame.f_code.co_name in ("__del__", "_let_go", "_remove") or frame.f_code in (_FINALIZE, _REMOVE):
+            if frame.f_code.co_name in self.spared or frame.f_code in (_FINALIZE, _REMOVE):
                 return False
             if answer is None:
                 answer = self.is_meant(frame.f_code)
@@ -179,9 +180,9 @@ class _Tracer:
         sys.settrace(None)
 
 
-def struck(action, number, is_meant=lambda code: True):
+def struck(action, number, *how, **also):
     """Calls the action and strikes it there. Whether it came so far; and what it raised."""
-    striker = Striker(number, is_meant)
+    striker = Striker(number, *how, **also)
     problem = None
     # A finalizer that runs by chance would be struck, or not.
     gc.disable()

@@ -1,4 +1,6 @@
 import asyncio
+import gc
+import os
 import sys
 import threading
 import unittest
@@ -321,6 +323,46 @@ class AsyncioTests(OriginTests):
         # And so does close.
         self.assertCode(Code.CANCELLED, tokens[1].result, 0)
         self.assertOriginSees(in_flight=0)
+
+    def test_closing_while_the_first_download_on_a_loop_begins(self):
+        """As by what the garbage collector comes by then: the download is refused, and the loop is left as it was."""
+
+        class Loop(asyncio.SelectorEventLoop):
+            own = None
+
+            def add_reader(self, *arguments):
+                if self.own is not None:
+                    steps.pop(0)()
+                super().add_reader(*arguments)
+                if self.own is not None:
+                    steps.pop(0)()
+
+        def nothing():
+            pass
+
+        async def main(loop):
+            loop.own = imgdl.Downloader(allow_data_urls=True)
+            self.assertCode(Code.SHUT_DOWN, loop.own.download, "data:image/png,", loop=loop)
+            loop.own = None
+
+        def play(*moments):
+            loop = Loop()
+            steps[:] = [(lambda: loop.own.close()) if each else nothing for each in moments]
+            try:
+                loop.run_until_complete(main(loop))
+                # No reader is left that the loop would call.
+                self.assertEqual(len(loop._selector.get_map()), 1)
+            finally:
+                loop.close()
+
+        steps = []
+        play(True, False)  # what the library keeps from its first time on
+        gc.collect()
+        before = len(os.listdir("/proc/self/fd"))
+        play(True, False)
+        play(False, True)
+        gc.collect()
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
 
     def test_closing_in_a_coroutine(self):
         async def main():

@@ -6,9 +6,11 @@ import ctypes
 import functools
 import gc
 import inspect
+import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -471,6 +473,101 @@ print(memory == expected)
         for process in processes:
             output, errors = process.communicate(timeout=PATIENCE)
             self.assertEqual((process.returncode, errors, output), (0, "", "True\n"))
+
+
+def descriptors(most=0):
+    """How many there are: the library closes some a moment later. As soon as there are so few, or when no more are closed."""
+    gc.collect()
+    count, end = len(os.listdir("/proc/self/fd")), time.monotonic() + 1
+    while count > most and time.monotonic() < end:
+        time.sleep(0.005)
+        before, count = count, len(os.listdir("/proc/self/fd"))
+        if count < before:
+            end = time.monotonic() + 1
+    return count
+
+
+class FinalizerTests(unittest.TestCase):
+    """Python loses what is raised in a finalizer: an interrupt that was kept before is raised where the call of the library
+    ends, all the same, and what the finalizer does is done."""
+
+    def setUp(self):
+        self.shown = []
+        self.addCleanup(setattr, sys, "unraisablehook", sys.unraisablehook)
+        sys.unraisablehook = self.shown.append
+
+    def interrupt_and(self, let_go, downloaders):
+        """In one call of the library: an interrupt is kept, and then a callback does that. The last of the downloaders is
+        asked, and is its token's from then on."""
+        import asyncio
+
+        def interrupt(token):
+            raise KeyboardInterrupt
+
+        async def main():
+            ended = asyncio.Event()
+            token = downloaders.pop().download(URL, loop=asyncio.get_running_loop())
+            token.add_done_callback(interrupt)
+            token.add_done_callback(lambda token: let_go())
+            token.add_done_callback(lambda token: ended.set())
+            del token
+            await ended.wait()
+
+        loop = asyncio.new_event_loop()
+        problem = None
+        try:
+            loop.run_until_complete(main())
+        except KeyboardInterrupt as exception:
+            problem = type(exception)
+        for task in asyncio.all_tasks(loop):
+            loop.run_until_complete(task)
+        loop.close()
+        return problem, [each.exc_type for each in self.shown]
+
+    def test_a_downloader(self):
+        """Nothing of one that its last token held is left: neither its thread's descriptors nor its loop's."""
+
+        def play():
+            return self.interrupt_and(lambda: None, [imgdl.Downloader(allow_data_urls=True)])
+
+        play()  # what the library keeps from its first time on
+        before = descriptors()
+        told = [play() for _ in range(5)]
+        self.assertLessEqual(descriptors(before), before)
+        self.assertEqual(told, [(KeyboardInterrupt, [])] * 5)
+
+    def test_a_downloader_that_is_struck_there(self):
+        """Wherever: it ends all the same."""
+
+        def act():
+            own = imgdl.Downloader()
+            del own
+
+        def is_meant(code):
+            return True if code.co_name == "finalized" else None if code.co_name != "act" else False
+
+        act()
+        before = descriptors()
+        number, has_struck = 0, True
+        while has_struck:
+            has_struck, problem = struck(act, number, is_meant, spared=())
+            with self.subTest(number):
+                self.assertIsNone(problem)
+                self.assertLessEqual(descriptors(before), before)
+                if has_struck:
+                    with self.assertRaises(KeyboardInterrupt):
+                        imgdl.Decoder().close()
+            number += 1
+        self.assertGreater(number, 10)
+        self.assertEqual(self.shown, [])
+
+    def test_what_calls_python(self):
+        with imgdl.Downloader(allow_data_urls=True) as downloader:
+            for make in (imgdl.Decoder, imgdl.Cache):
+                with self.subTest(make):
+                    kept = [make()]
+                    told = self.interrupt_and(kept.clear, [downloader])
+                    self.assertEqual(told, (KeyboardInterrupt, []))
 
 
 if __name__ == "__main__":
