@@ -1,7 +1,8 @@
 """Signals at random, whose handler raises wherever the main thread is in the package, or in a function that it called.
 
-It does not where Python itself would lose what is raised, in finalizers that are none of the package's, nor where Python leaves locks behind that nobody
-opens: in the events, conditions and threads of `threading`, and in asyncio. It never does in the player, which keeps count.
+It does not where Python itself would lose what is raised, in finalizers that are none of the package's, nor where Python
+leaves locks behind that nobody opens: in the events, conditions and threads of `threading`, and in asyncio. It never does in
+the player, which keeps count.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from imgdl import _callbacks
 
 PACKAGE = os.path.dirname(imgdl.__file__) + os.sep
 PLAYER = os.path.dirname(os.path.abspath(__file__)) + os.sep
-# Modules of Python in which nothing is struck, and finalizers wherever they are.
+# Modules of Python in which nothing is struck, and finalizers but for those of the package.
 _SPARED = {threading.__file__, weakref.__file__, os.path.join(os.path.dirname(weakref.__file__), "_weakrefset.py")}
 _SPARED_FOLDERS = ("asyncio", "importlib")
 _FINALIZERS = {"__del__", "_remove"}

@@ -167,11 +167,15 @@ def finalizer(function: Callable[[Any], None]) -> Callable[[Any], None]:
     """Makes a `__del__`, where Python loses what is raised. What the garbage collector lets go in the midst of anything
     keeps no interrupt from whom it is meant for, and is let go whole: one that strikes here, or did before where C could
     not carry it, is raised where a call of the library ends later. The function may be called again, and is where one
-    strikes it."""
+    strikes it.
 
-    def finalized(this: Any) -> None:
+    At the very end of the process it is not called: all goes with that, and the library must not call Python any more."""
+
+    def finalized(this: Any, is_end: Callable[[], bool] = sys.is_finalizing) -> None:
         global _struck
         try:
+            if is_end():
+                return
             for _ in TRIES:
                 is_main = True
                 try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -63,7 +62,7 @@ class State:
         self.handle = 0
 
     def begin(self, config: Any) -> None:
-        """Makes what is the library's. Whose the state is abandons it, also when this raises."""
+        """Makes what is the library's. Whoever has it abandons it, also when this raises."""
         self.thread_pump.open()
         if self.is_shared:
             check(_native.imgdl_downloader_shared(self._reference))
@@ -290,7 +289,7 @@ class State:
 
 
 class Possession:
-    """Whose the state is: with this it is abandoned, so that nothing of it needs another to end it."""
+    """What a downloader has its state by: with it the state is abandoned."""
 
     __slots__ = ("state",)
 
@@ -299,6 +298,4 @@ class Possession:
 
     @_callbacks.finalizer
     def __del__(self) -> None:
-        # At the end of the process there is more to do, see `downloader._close_all`.
-        if not sys.is_finalizing():
-            self.state.abandon()
+        self.state.abandon()

@@ -447,7 +447,7 @@ class Stop(BaseException): pass
 def stop(number, frame):
     global count
     # One may be on its way when the timer is stopped.
-    while count < 100 and frame is not None and frame.f_code.co_name != "__del__":
+    while count < 100 and frame is not None and frame.f_code.co_name != "finalized":
         if frame.f_code is imgdl.decode.__code__:
             count += 1
             if count == 100:
