@@ -291,11 +291,13 @@ class State:
 class Possession:
     """What a downloader has its state by: with it the state is abandoned."""
 
-    __slots__ = ("state",)
+    # One that an interrupt struck as it was made has none, and there is nothing yet to end.
+    state: Optional[State] = None
 
     def __init__(self, state: State) -> None:
         self.state = state
 
     @_callbacks.finalizer
     def __del__(self) -> None:
-        self.state.abandon()
+        if self.state is not None:
+            self.state.abandon()
