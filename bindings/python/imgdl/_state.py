@@ -288,6 +288,10 @@ class State:
                 pump.forget()
 
 
+# The collector finalizes what it takes at once in any order: none of these, before it is abandoned.
+_possessed: set[State] = set()
+
+
 class Possession:
     """What a downloader has its state by: with it the state is abandoned."""
 
@@ -296,8 +300,12 @@ class Possession:
 
     def __init__(self, state: State) -> None:
         self.state = state
+        _possessed.add(state)
 
     @_callbacks.finalizer
     def __del__(self) -> None:
         if self.state is not None:
-            self.state.abandon()
+            try:
+                self.state.abandon()
+            finally:
+                _possessed.discard(self.state)

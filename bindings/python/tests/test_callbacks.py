@@ -13,6 +13,7 @@ import sys
 import time
 import unittest
 import unittest.mock
+import weakref
 from pathlib import Path
 
 import imgdl
@@ -560,6 +561,25 @@ class FinalizerTests(unittest.TestCase):
             number += 1
         self.assertGreater(number, 10)
         self.assertEqual(self.shown, [])
+
+    def test_the_shared_one_in_a_cycle(self):
+        """Its loaders go with it, in whatever order the collector takes what it has, where an interrupt ended `close`."""
+
+        class Loader:
+            def start(self, request, transfer):
+                pass
+
+        own = imgdl.Downloader.shared()
+        own.itself = own
+        loader = Loader()
+        own.register_transport("own", loader)
+        reference = weakref.ref(loader)
+        # As far as `close` came.
+        own._state.is_closing = True
+        imgdl.Downloader.shared()
+        del own, loader
+        gc.collect()
+        self.assertIsNone(reference())
 
     def test_what_calls_python(self):
         with imgdl.Downloader(allow_data_urls=True) as downloader:
