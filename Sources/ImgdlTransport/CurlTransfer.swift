@@ -858,7 +858,7 @@ final class CurlTransfer: LingeringStream {
         return decoder
     }
 
-    /// Where it has changed.
+    /// What undoing codings takes, and what is kept, where they have changed.
     private func tellOfMemory() {
         let bytes = decoder?.heldBytes ?? 0
         if bytes != toldOfCodings, !isEnded {

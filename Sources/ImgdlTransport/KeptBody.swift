@@ -5,7 +5,7 @@ struct KeptBody {
     static let maximumBytes = 1 << 20
     /// As curl gives them out.
     private static let pieceBytes = 16 << 10
-    /// By so much its memory grows.
+    /// Its memory grows by so much, and is not doubled: `count` is what memory_budget knows of.
     private static let growth = 64 << 10
 
     private var bytes: [UInt8] = []

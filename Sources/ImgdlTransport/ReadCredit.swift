@@ -21,13 +21,13 @@ struct ReadCredit {
     mutating func receive(_ bytes: Int, at place: UInt64) {
         count(place)
         let bytes = Self.forEachByte * min(UInt64(clamping: bytes), Self.most) + Self.aroundPiece
-        end = max(end, min(max(end, place) + bytes, place + Self.most))
+        end = max(end, min(end + bytes, place + Self.most))
     }
 
-    /// A stream was reset from here. A window is on its way of the whole connection, however many its streams are.
+    /// A stream was reset from here. As much as a window of the connection is on its way, however many of its streams are reset.
     mutating func reset(at place: UInt64) { expectUnheard(Self.window, at: place) }
 
-    /// One body more is kept by curl, of so many now: each has a window.
+    /// Curl keeps a body, anew or again, of so many now: the server may fill the window of each while nobody hears of it.
     mutating func keep(_ bodies: UInt64, at place: UInt64) { expectUnheard(bodies * Self.window, at: place) }
 
     private mutating func expectUnheard(_ bytes: UInt64, at place: UInt64) {

@@ -107,8 +107,8 @@ package protocol TransportEvents: AnyObject {
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
     /// Body bytes, Content-Encoding undone; valid during the call.
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer)
-    /// So many bytes of its body are held where they came, since it is paused; 0 once they are not any more, which
-    /// comes before they are reported. Of a transport that holds any. `isEncoded`: its codings are not undone yet.
+    /// So many bytes of its body are held where they came, since nobody takes them at present; so many fewer, down to 0,
+    /// before they are reported. Of a transport that holds any. `isEncoded`: its codings are not undone yet.
     func transferHolds(_ id: TransferID, _ bytes: Int, isEncoded: Bool)
     /// So much memory is held to undo the codings of its body.
     func transferHoldsCodings(_ id: TransferID, _ bytes: Int)

@@ -85,7 +85,7 @@ extension Downloads {
         hasRoom = true
         memory.changeBodies(-transfers[id].countedBytes)
         transfers[id].countedBytes = 0
-        if transfers[id].heldBytes != 0 { (transfers[id].heldBytes, transfers[id].heldBody) = (0, 0) }
+        if transfers[id].heldBytes != 0 { transfers[id].heldBytes = 0 }
         if slowCount > 0 { updateSlow(id) }
     }
 

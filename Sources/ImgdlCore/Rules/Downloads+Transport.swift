@@ -108,12 +108,12 @@ extension Downloads {
         transfers[id].waitingSince = now
     }
 
-    /// So many bytes that nobody has been given are held where they came, since it is paused: they count as what was
-    /// received does. Limits of the body hold for what is in its codings still when these are undone.
+    /// So many bytes that nobody takes at present are held where they came: they count as what was received does. Limits of the
+    /// body hold for what is in its codings still when these are undone.
     package mutating func bodyHeld(_ id: TransferID, _ bytes: Int64, isEncoded: Bool = false, _ now: Instant) {
         guard isAtTransport(id), transfers[id].heldBytes != bytes else { return }
         changeHeld(id, bytes)
-        transfers[id].heldBody = isEncoded ? 0 : bytes
+        if transfers[id].heldIsEncoded != isEncoded { transfers[id].heldIsEncoded = isEncoded }
         enforceHeldLimits(id, now)
         startWaiting(now)
     }
@@ -121,8 +121,7 @@ extension Downloads {
     /// What is held will come, and is more than somebody takes.
     mutating func enforceHeldLimits(_ id: TransferID, _ now: Instant) {
         guard transfers.contains(id), isBodyWanted(id) else { return }
-        let bytes = transfers[id].received + transfers[id].heldBody
-        if bytes > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
+        if transfers[id].bodyBytes > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
     }
 
     /// So much memory is held at the transport to undo the codings of its body.
@@ -412,7 +411,7 @@ extension Downloads {
 
     /// Who set a limit that has been passed ends; the lowest limit of the others is the next to look at.
     mutating func enforceBodyLimits(_ id: TransferID, _ now: Instant) {
-        let received = transfers[id].received + transfers[id].heldBody
+        let received = transfers[id].bodyBytes
         transfers[id].lowest.bodyBytes = .max
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes

@@ -57,6 +57,9 @@ struct Transfer: ~Copyable {
         @inline(__always) _modify { yield &course.value.detours[keyPath: path] }
     }
 
+    /// As many bytes its body has at least, as it is given out.
+    var bodyBytes: Int64 { self.received + (self.heldIsEncoded ? 0 : self.heldBytes) }
+
     /// What this attempt asked first, unless a hook says otherwise what the request does.
     var firstURL: ParsedURL {
         get { course.value.detours.chosenURL ?? request.url }
