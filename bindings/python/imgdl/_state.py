@@ -168,17 +168,21 @@ class State:
         from .aio import LoopPump
 
         for pump in self.pumps:
-            if isinstance(pump, LoopPump) and pump.loop is loop:
+            if isinstance(pump, LoopPump) and pump.loop is loop and pump.is_ready:
                 return pump
         pump = LoopPump(self, loop)
         try:
-            # Before it has anything: what is called in `open`, or collected there, may close the downloader.
+            # Before it has anything: what is called in `open`, or collected there, may close the downloader, or ask for a
+            # download on this loop, which gets a pump of its own.
             self.pumps.append(pump)
             pump.open()
             if self.is_closing:
                 raise closed()
         except BaseException as problem:
-            surely(pump.retire)
+            # What was asked for since it was ready keeps it.
+            pump.is_ready = False
+            if not pump.outstanding:
+                surely(pump.retire)
             if self.is_closing and not _callbacks.is_interrupt(problem):
                 raise closed() from None
             if isinstance(problem, RuntimeError):

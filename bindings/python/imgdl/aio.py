@@ -34,11 +34,14 @@ class LoopPump(Pump):
         self.loop = loop
         # The last that ran the loop.
         self.thread = threading.get_ident()
+        # Whether downloads may be put on it: not before the loop watches the executor.
+        self.is_ready = False
         self._ended = Flag()
 
     def open(self) -> None:
         super().open()
         self.loop.add_reader(self.descriptor, self._on_readable)
+        self.is_ready = True
 
     def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
         return self.loop is loop

@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import gc
 import os
 import sys
@@ -363,6 +364,44 @@ class AsyncioTests(OriginTests):
         play(False, True)
         gc.collect()
         self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_a_download_while_the_first_on_its_loop_begins(self):
+        """As the handler of a signal asks for by then, or a finalizer: it has its end, also where the other is refused."""
+        create = imgdl._native.imgdl_executor_create_pumped
+
+        def interrupted(reference):
+            code = create(reference)
+            if steps:
+                steps.pop()()
+            return code
+
+        def watch(loop, *arguments):
+            watched.append(arguments)
+            if len(watched) == refused_at:
+                raise LookupError("on purpose")
+            asyncio.SelectorEventLoop.add_reader(loop, *arguments)
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            loop.add_reader = functools.partial(watch, loop)
+            downloader, url = self.downloader(), self.origin.picture("palette.png")
+            steps.append(lambda: tokens.append(downloader.download(url, loop=loop)))
+            if refused_at is None:
+                tokens.append(downloader.download(url, loop=loop))
+            else:
+                self.assertRaises(LookupError, downloader.download, url, loop=loop)
+            end = loop.time() + PATIENCE / 6
+            while loop.time() < end and not all(token.done() for token in tokens):
+                await asyncio.sleep(0.005)
+            self.assertEqual([token.done() for token in tokens], [True] * count)
+            self.assertEqual([token.result().width for token in tokens], [1200] * count)
+            await downloader.aclose()
+
+        # The inner one is watched first.
+        for refused_at, count in ((None, 2), (2, 1)):
+            steps, tokens, watched = [], [], []
+            with self.subTest(refused_at), mock.patch.object(imgdl._native, "imgdl_executor_create_pumped", interrupted):
+                self.run_loop(main())
 
     def test_closing_in_a_coroutine(self):
         async def main():
