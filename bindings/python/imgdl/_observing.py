@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from . import _callbacks, _native, _once
 from .errors import check, report
@@ -15,7 +15,13 @@ Observer = Callable[[Observation], object]
 observers: _callbacks.Registry[Observer] = _callbacks.Registry()
 
 
-def observe(downloader: int, observer: Observer) -> None:
+def observe(downloader: int, observer: Optional[Observer]) -> None:
+    """None takes it out."""
+    if observer is None:
+        check(unobserve(downloader))
+        return
+    if not callable(observer):
+        raise TypeError(f"an observer must be callable, not {type(observer).__name__}")
     key = _callbacks.new_key()
     try:
         observers.put(key, observer)

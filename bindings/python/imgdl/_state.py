@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from . import _callbacks, _native, _once, _options, _process, _pump, transport
-from ._observing import Observer, observe, unobserve
+from . import _callbacks, _native, _once, _options, _process, _pump, _sharing, transport
+from ._observing import Observer, observe
 from ._pump import Pump, ThreadPump
 from ._reference import DownloaderReference
 from ._waiting import Waiters, surely
@@ -52,9 +52,6 @@ class State:
         self.is_finished = False
         self._is_abandoned = False
         self.pumps: list[Pump] = []
-        # What the shared downloader, which lives on, has of ours.
-        self.is_observed = False
-        self.schemes: set[bytes] = set()
 
         self.thread_pump = ThreadPump(self)
         self.pumps.append(self.thread_pump)
@@ -80,37 +77,24 @@ class State:
             raise closed()
         return self.handle
 
-    # Loaders and observers. The shared downloader outlives this object: what is noted here is taken out at its end. It is
-    # noted first, because an interrupt may strike as soon as the library has it, and looked at once more, because another
-    # thread that ends it meanwhile may not have seen the note.
+    # Loaders and observers
 
     def register(self, scheme: str, loader: Optional[transport.Loader]) -> None:
         handle = self.open()
-        name = _options.text(scheme, "scheme", Code.INVALID_ARGUMENT)
-        if loader is not None:
-            self.schemes.add(name)
-        try:
-            transport.register(handle, name, loader)
-        finally:
-            if self.is_shared and self.is_closing:
-                _native.imgdl_transport_register(handle, name, None)
-        if loader is None:
-            # Another part of the program may use the scheme from now on.
-            self.schemes.discard(name)
+        name = _options.text(scheme, "scheme", Code.INVALID_ARGUMENT).lower()
+        self._give(name, loader, lambda: transport.register(handle, name, loader))
 
     def observe(self, observer: Optional[Observer]) -> None:
         handle = self.open()
-        if observer is None:
-            check(unobserve(handle))
-            return
-        if not callable(observer):
-            raise TypeError(f"an observer must be callable, not {type(observer).__name__}")
-        self.is_observed = True
-        try:
-            observe(handle, observer)
-        finally:
-            if self.is_shared and self.is_closing:
-                unobserve(handle)
+        self._give(None, observer, lambda: observe(handle, observer))
+
+    def _give(self, scheme: Optional[bytes], what: object, register: Callable[[], object]) -> None:
+        if not self.is_shared:
+            register()
+        elif what is None:
+            _sharing.take_out(scheme, register)
+        else:
+            _sharing.give(self, scheme, what, register)
 
     # What is outstanding
 
@@ -250,11 +234,7 @@ class State:
         if self.is_finished:
             return
         if self.is_shared and self._reference.value:
-            if self.is_observed:
-                unobserve(self.handle)
-            for scheme in list(self.schemes):
-                # One that was refused is noted, too.
-                _native.imgdl_transport_register(self.handle, scheme, None)
+            _sharing.take_back(self)
             self._reference.release()
         handle, self._reference.value = self._reference.value, None
         if handle:
