@@ -41,7 +41,8 @@ _SECONDS_AT_EXIT = 5.0
 
 _downloaders: weakref.WeakSet[Downloader] = weakref.WeakSet()
 _shared: Optional[Downloader] = None
-_shared_lock = threading.Lock()
+# Reentrant, because the garbage collector and signal handlers may come by while it is held. Nothing is called then.
+_shared_lock = threading.RLock()
 
 
 class Downloader(_process.OfThisProcess):
@@ -121,13 +122,16 @@ class Downloader(_process.OfThisProcess):
         """The one that the process shares, also with other languages; with defaults. Closing it cancels the downloads
         made here, and the next call gives it anew."""
         global _shared
-        generation = _process.generation
-        with _shared_lock:
-            if _shared is None or _shared._state.generation != generation or _shared._state.is_closing:
-                downloader = cls.__new__(cls)
-                downloader._begin(State(True), None, None)
-                _shared = downloader
-            return _shared
+        while True:
+            found = _shared
+            if found is not None and found._state.generation == _process.generation and not found._state.is_closing:
+                return found
+            made = cls.__new__(cls)
+            made._begin(State(True), None, None)
+            with _shared_lock:
+                # Another thread may have been first, or the handler of a signal, or a finalizer.
+                if _shared is found:
+                    _shared = made
 
     # Downloads
 
@@ -740,7 +744,7 @@ def _close_all() -> None:
 def _forget_all() -> None:
     global _shared, _shared_lock
     _shared = None
-    _shared_lock = threading.Lock()
+    _shared_lock = threading.RLock()
     _downloaders.clear()
     observers.clear()
 

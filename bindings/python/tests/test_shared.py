@@ -3,9 +3,11 @@
 import threading
 import time
 import unittest
+import unittest.mock
 
 import imgdl
 from imgdl import Code
+from strikes import ends
 from support import PATIENCE, OriginTests, Signal, png
 
 DATA = png(2, 2, [[1, 2, 3, 255, 4, 5, 6, 255], [7, 8, 9, 255, 10, 11, 12, 255]])
@@ -50,6 +52,40 @@ class SharedTests(OriginTests):
             self.assertFalse(thread.is_alive())
 
         return end
+
+    def test_asking_for_it_while_it_is_made(self):
+        """As the handler of a signal does, or a finalizer, on the same thread: all have one object."""
+        imgdl.Downloader.shared().close()
+        make, inner, outer = imgdl._native.imgdl_downloader_shared, [], []
+
+        def interrupted(reference):
+            if not inner:
+                inner.append(None)
+                inner[0] = imgdl.Downloader.shared()
+                inner[0].register_transport("app", Loader())
+            return make(reference)
+
+        with unittest.mock.patch.object(imgdl._native, "imgdl_downloader_shared", interrupted):
+            self.assertTrue(ends(lambda: outer.append(imgdl.Downloader.shared())), "it waits for itself")
+        self.assertEqual(outer, inner)
+        self.assertIs(imgdl.Downloader.shared(), inner[0])
+        self.assertEqual(inner[0].download("app:x").result(PATIENCE).width, 2)
+
+    def test_asking_for_it_on_many_threads(self):
+        for _ in range(20):
+            imgdl.Downloader.shared().close()
+            start, found = threading.Barrier(8), []
+
+            def ask():
+                start.wait(PATIENCE)
+                found.append(imgdl.Downloader.shared())
+
+            threads = [threading.Thread(target=ask, daemon=True) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(PATIENCE)
+            self.assertEqual(found, [imgdl.Downloader.shared()] * 8)
 
     def test_what_the_next_object_has_registered_stays(self):
         """Where the one before it comes to its end only then; what that has registered goes."""
