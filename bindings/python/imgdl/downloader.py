@@ -8,7 +8,7 @@ import ctypes
 import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn, Optional, Union, overload
 
 from . import _map, _native, _once, _options, _process, batch as batches, cache as caches, coder, hooks, transport
@@ -729,16 +729,27 @@ def _close_all() -> None:
     def left() -> float:
         return max(deadline - time.monotonic(), 0)
 
+    def closing(downloader: Downloader) -> Callable[[], object]:
+        return lambda: downloader._close(left())
+
     downloaders = list(_downloaders)
-    for downloader in downloaders:
-        downloader._state.shut_down()
-    for downloader in downloaders:
-        downloader._close(left())
+    steps: list[Callable[[], object]] = [downloader._state.shut_down for downloader in downloaders]
+    steps += map(closing, downloaders)
     # What was let go a moment ago still ends on threads of the library.
-    for settle in (hooks.settle, transport.settle, coder.settle):
-        settle(left())
-    observers.wait(lambda observers: not observers, left())
-    caches.settle(left())
+    steps += [
+        lambda: hooks.settle(left()),
+        lambda: transport.settle(left()),
+        lambda: coder.settle(left()),
+        lambda: observers.wait(lambda observers: not observers, left()),
+        lambda: caches.settle(left()),
+    ]
+    # An interrupt ends the step that it strikes, and the others follow. It is raised after the last.
+    surely(_take, iter(steps))
+
+
+def _take(steps: Iterator[Callable[[], object]]) -> None:
+    for step in steps:
+        step()
 
 
 def _forget_all() -> None:

@@ -398,6 +398,48 @@ use()
         for process in [self.python(program, self.origin.picture("palette.png")) for _ in range(10)]:
             self.assertEnds(process, 0)
 
+    def test_exit_with_an_interrupt_that_is_kept(self):
+        """As by a finalizer. It is shown, and all downloaders are closed."""
+        program = """
+import atexit, threading
+atexit.register(lambda: print([token.cancelled() for token in tokens], ended))
+import imgdl
+class Loader:
+    def __init__(self): self.begun = threading.Event()
+    def start(self, request, transfer):
+        self.transfer = transfer
+        self.begun.set()
+    def cancel(self, transfer): ended.append(transfer.is_cancelled)
+ended, downloaders = [], [imgdl.Downloader() for _ in range(3)]
+loaders = [Loader() for _ in downloaders]
+for downloader, loader in zip(downloaders, loaders):
+    downloader.register_transport("app", loader)
+tokens = [downloader.download("app:x") for downloader in downloaders]
+for loader in loaders:
+    loader.begun.wait(20)
+imgdl._callbacks._struck.append(KeyboardInterrupt("kept"))
+"""
+        self.assertEnds(self.python(program), 0, "[True, True, True] [True, True, True]\n", "KeyboardInterrupt: kept")
+
+    def test_exit_with_an_interrupt_while_it_waits(self):
+        """Ctrl-C ends the wait for one downloader; the others are waited for."""
+        program = """
+import atexit, sys
+atexit.register(lambda: print([token.cancelled() for token in tokens], order))
+import imgdl, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Slow(imgdl.Downloader):
+    def _close(self, timeout):
+        super()._close(timeout)
+        order.append("closed")
+        if len(order) == 1:
+            signal.raise_signal(signal.SIGINT)
+order, downloaders = [], [Slow() for _ in range(3)]
+tokens = [downloader.download(sys.argv[1]) for downloader in downloaders]
+"""
+        url = self.origin.picture("opaque.png", first_byte="never")
+        self.assertEnds(self.python(program, url), 0, "[True, True, True] ['closed', 'closed', 'closed']\n", "KeyboardInterrupt")
+
     def test_fork_with_hooks_and_codecs(self):
         program = """
 import gc, imgdl, os, sys
