@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mappi
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _once, _options
-from ._callbacks import is_interrupt
+from ._callbacks import is_interrupt, raise_struck
 from ._checks import boolean
 from ._state import check_loop
 from ._waiting import surely
@@ -136,6 +136,7 @@ async def results_on_loop(
                 await aio.end_of(pending[0], loop)
                 token = pending.popleft()
             else:
+                raise_struck()
                 token = await finished.get()
                 pending.remove(token)
             if bar is not None:

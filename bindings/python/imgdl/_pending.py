@@ -144,7 +144,8 @@ class Pending(_process.OfThisProcess):
             raise error(Code.WOULD_DEADLOCK, "its loop is closed, so that nothing tells its end but Downloader.close")
 
     def _check_waiting(self) -> None:
-        """Raises why this thread cannot wait for it."""
+        """Raises why this thread cannot wait for it, or what struck it before."""
+        _callbacks.raise_struck()
         _process.check(self._generation)
         self._check_forsaken()
         if self._pump.is_own_thread:

@@ -130,6 +130,7 @@ class State:
         return not any(pump.outstanding for pump in list(self.pumps))
 
     def wait_idle(self, timeout: Optional[float]) -> None:
+        _callbacks.raise_struck()
         _process.check(self.generation)
         limit = _options.waiting(timeout)
         if _callbacks.is_on_its_thread():

@@ -168,6 +168,7 @@ def _ending(pending: Pending, loop: asyncio.AbstractEventLoop) -> Generator[Any,
         if not future.done():
             future.set_result(None)
 
+    _callbacks.raise_struck()
     pending._check_forsaken()
     if pending._when_done(lambda pending: call_on(loop, pending, settle)):
         yield from future

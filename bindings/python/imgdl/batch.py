@@ -232,6 +232,7 @@ def submit(
             _callbacks.raise_struck()
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"))
         batch._accepted(reference)
+        _callbacks.raise_struck()
     except BaseException:
         if reference.value or batch._handle is not None or batch._is_done:
             # Interrupted after it was accepted, and nobody will get the batch.

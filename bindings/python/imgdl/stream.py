@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _once, _options, _process
-from ._callbacks import finalizer
+from ._callbacks import finalizer, raise_struck
 from .image import Image
 from .token import Token, submit
 
@@ -87,6 +87,7 @@ class Stream(_process.OfThisProcess):
 
         if self._waiter is not None:
             raise RuntimeError("another task waits for this stream")
+        raise_struck()
         self._waiter = self._loop.create_future()
         try:
             await self._waiter

@@ -387,6 +387,7 @@ def submit(downloader: Downloader, request: Any, token: Token[Any]) -> None:
             _callbacks.raise_struck()
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"), url=redacted(token._url))
         token._accepted(reference)
+        _callbacks.raise_struck()
     except BaseException:
         # Nothing is called here, where a second one could strike.
         if reference.value or token._handle is not None or token._outcome is not None:
