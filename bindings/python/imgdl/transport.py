@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional, Protocol, Union
 from . import _native, _once, _options, _process
 from ._callbacks import Registry, callback, failure, finalizer, is_on_its_thread, last_callback, new_key, sentence
 from ._checks import buffer
+from ._pump import is_inside_callback
 from ._waiting import Flag
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
@@ -60,15 +61,17 @@ class Transfer(_process.OfThisProcess):
         """Bytes of the body, a Content-Encoding undone.
 
         Waits while the library holds 1 MiB that it cannot pass on, as while the download is paused. Inside a function
-        that the library has called, such as `start`, and in a coroutine, it raises NOT_READY instead: nothing of these
-        bytes was taken, and `resume(transfer)` of the loader is called when they may be given again. When the main
-        thread has ended, and the wait goes on for a second, it raises SHUT_DOWN: the process can end.
+        that the library has called, such as `start` or a callback of any download, and in a coroutine, it raises
+        NOT_READY instead: nothing of these bytes was taken, and `resume(transfer)` of the loader is called when they may
+        be given again. When the main thread has ended, and the wait goes on for a second, it raises SHUT_DOWN: the
+        process can end.
         """
         sent = bytes(buffer(data, "data"))
         while True:
             # Before the call: what may go on after it sets the flag, also before anybody waits.
             self._may_go_on.clear()
-            if self._send(sent, may_be_refused=not is_on_its_thread()):
+            # What the download is paused for may wait for this thread.
+            if self._send(sent, may_be_refused=not (is_on_its_thread() or is_inside_callback())):
                 return
             if _is_in_a_coroutine():
                 raise error(Code.NOT_READY, "body would block the event loop: await abody")

@@ -377,6 +377,41 @@ class TransportTests(OriginTests):
             self.assertFalse(thread.is_alive())
             self.assertTrue(transfers[0].is_cancelled)
 
+    def test_a_body_in_a_callback_does_not_wait(self):
+        """Of whatever downloader: memory may be used up by pictures that wait for this thread."""
+        begun, has_answered = Signal(), threading.Event()
+        answers = []
+
+        class Begun:
+            def start(self, request, transfer):
+                transfer.response(200)
+                begun(transfer)
+
+        def send(token):
+            try:
+                answers.append(begun.arguments[0][0].body(b"x"))
+            except imgdl.Error as problem:
+                answers.append(problem.code)
+            has_answered.set()
+
+        with imgdl.Downloader() as downloader, imgdl.Downloader(allow_data_urls=True) as other:
+            downloader.register_transport("app", Begun())
+            token = downloader.download("app:x", body=True)
+            (transfer,) = begun.wait()
+            downloader.enter_background()
+            end = time.monotonic() + PATIENCE
+            while downloader.stats().paused == 0 and time.monotonic() < end:
+                time.sleep(0.001)
+            while transfer.try_body(bytes(1 << 18)):
+                pass
+            other.download("data:image/png,").add_done_callback(send)
+            self.assertTrue(has_answered.wait(PATIENCE / 6), "it waits")
+            self.assertEqual(answers, [Code.NOT_READY])
+            downloader.enter_foreground()
+            transfer.body(b"y")
+            transfer.end()
+            self.assertEqual(token.result(PATIENCE).data[-1:], b"y")
+
     def test_a_try_answers_at_once(self):
         """True: taken. False: not yet, on any thread, and `resume` says when."""
         begun, resumed = Signal(), Signal()

@@ -121,14 +121,16 @@ impl Transfer {
     /// Reports bytes of the body, which are copied, a Content-Encoding undone. Fewer or more than Content-Length are
     /// errors of the download.
     ///
-    /// Waits while the library holds 1 MiB that it cannot pass on, as while the download is paused. On the library's
-    /// own thread, as inside [`Loader::start`], it is [`Code::NOT_READY`] instead, as with
-    /// [`try_send`](Transfer::try_send).
+    /// Waits while the library holds 1 MiB that it cannot pass on, as while the download is paused. Inside what the
+    /// library calls, such as [`Loader::start`] or a closure of any download, it is [`Code::NOT_READY`] instead: use
+    /// [`try_send`](Transfer::try_send) there.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
         loop {
             let resumes = *lock(&self.controls.resumes);
             let status = self.report(bytes);
-            if status != sys::IMGDL_ERROR_NOT_READY || thread::current().id() == self.controls.thread {
+            // What the download is paused for may wait for this thread.
+            let must_not_wait = guard::is_in_callback() || thread::current().id() == self.controls.thread;
+            if status != sys::IMGDL_ERROR_NOT_READY || must_not_wait {
                 return check(status);
             }
             let mut now = lock(&self.controls.resumes);

@@ -149,6 +149,34 @@ fn a_loader_waits_while_its_transfer_is_paused() {
 }
 
 #[test]
+fn a_body_in_a_callback_does_not_wait() {
+    let downloader = Downloader::new().unwrap();
+    let (sender, transfers) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let load = move |_: &Outgoing<'_>, mut transfer: Transfer| {
+        transfer.respond(200, []).unwrap();
+        sender.lock().unwrap().send(transfer).unwrap();
+    };
+    downloader.register_transport("app", load).unwrap();
+    let token = downloader.download(Request::new("app://a/b").body_only()).unwrap();
+    let mut transfer = transfers.recv_timeout(PATIENCE).unwrap();
+    downloader.enter_background(Duration::ZERO).unwrap();
+    let end = Instant::now() + PATIENCE;
+    while downloader.stats().unwrap().paused == 0 && Instant::now() < end {
+        thread::yield_now();
+    }
+    while transfer.try_send(&[1; 256 << 10]).unwrap() {}
+    // Of whatever downloader: memory may be used up by what waits for this thread.
+    let other = Downloader::builder().allow_data_urls().build().unwrap();
+    let (answer, answers) = mpsc::channel();
+    let request = Request::new("data:image/png,x")
+        .on_event(Events::NONE, move |_, _| answer.send(transfer.send(b"x").unwrap_err().code()).unwrap());
+    let _asked = other.download(request).unwrap();
+    assert_eq!(answers.recv_timeout(PATIENCE).unwrap(), Code::NOT_READY);
+    token.cancel().unwrap();
+}
+
+#[test]
 fn a_transfer_may_go_where_it_is_cancelled() {
     let downloader = Downloader::new().unwrap();
     let (sender, receiver) = mpsc::channel();
