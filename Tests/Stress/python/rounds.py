@@ -268,11 +268,20 @@ def play(number, seconds):
 
 # ---- What nobody else is told
 
+# What the package has Python and C call, as Python shows it: nothing is raised from these, and no interrupt is lost there.
+_KEEPING = tuple(f"<function {name}.<locals>." for name in ("finalizer", "callback", "last_callback", "_layer"))
+
+
+def _is_lost(raised):
+    # Since 3.14 the message has the function alone.
+    shown = f"{raised.object!r} {raised.err_msg}"
+    return any(name in shown for name in _KEEPING)
+
 
 def prepare():
     def unraisable(raised):
         problem = raised.exc_value
-        if isinstance(problem, (Mine, interrupts.Interrupt)):
+        if isinstance(problem, Mine) or isinstance(problem, interrupts.Interrupt) and not _is_lost(raised):
             return
         # What a hook, a loader or a codec has answered wrongly on purpose.
         if isinstance(problem, TypeError) and any(part in str(problem) for part in (
