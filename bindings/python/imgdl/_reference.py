@@ -35,8 +35,11 @@ class Reference(ctypes.c_void_p):
             self._give_back(handle)
 
     @finalizer
-    def __del__(self) -> None:
+    def let_go(self) -> None:
+        """As `release`, and an interrupt that strikes here is raised later."""
         self.release()
+
+    __del__ = let_go
 
 
 class ImageReference(Reference):

@@ -159,7 +159,7 @@ class Decoder(_process.OfThisProcess):
         self._lock = threading.RLock()
         self._reference = DecoderReference()
         # Also at exit, when codecs in Python are waited for.
-        self._finalizer = weakref.finalize(self, self._reference.__del__)
+        self._finalizer = weakref.finalize(self, self._reference.let_go)
         check(_native.imgdl_decoder_create(given, self._reference))
 
     def _live(self) -> int:
