@@ -42,7 +42,8 @@ class Striker:
         return trace
 
     def _is_place(self, frame):
-        # Python loses exceptions in finalizers, and the package's keep them for later. Those of weak references are called from C, by functions of weakref.
+        # Python loses exceptions in finalizers, and the package's keep them for later. Those of weak references are called
+        # from C, by functions of weakref.
         answer = None
         while frame is not None and frame.f_code.co_filename != __file__:
             if frame.f_code.co_name in self.spared or frame.f_code in (_FINALIZE, _REMOVE):

@@ -97,7 +97,7 @@ class NobodysDownloadTests(unittest.TestCase):
             for is_ordered in (True, False):
 
                 def act():
-                    # Closed here: as garbage it would be struck in a finalizer, where Python loses what is raised.
+                    # Closed here: Python's own finalizer of generators loses what is raised.
                     with contextlib.closing(own.map([ENDING, "no address", self.endless], ordered=is_ordered)) as tokens:
                         next(tokens)
 
