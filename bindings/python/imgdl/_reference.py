@@ -63,7 +63,7 @@ class ExecutorReference(Reference):
 
 
 class DownloaderReference(Reference):
-    """Closed before, where it is nobody else's: see `State`."""
+    """Released where the downloader is the shared one, or was never closed; otherwise `State` destroys it."""
 
     _give_back = _native.imgdl_downloader_release
 

@@ -273,14 +273,15 @@ class State:
                 pump.forget()
 
 
-# The collector finalizes what it takes at once in any order: none of these, before it is abandoned.
+# States whose `Possession` has not been finalized. Of a cycle the collector finalizes all in any order, and it would release
+# an executor before the state is abandoned: these it does not take.
 _possessed: set[State] = set()
 
 
 class Possession:
-    """What a downloader has its state by: with it the state is abandoned."""
+    """What a downloader refers to its state by, and nobody else has: when it goes, it abandons the state."""
 
-    # One that an interrupt struck as it was made has none, and there is nothing yet to end.
+    # None where an interrupt struck `__init__`: nothing has begun that would have to end.
     state: Optional[State] = None
 
     def __init__(self, state: State) -> None:
