@@ -583,7 +583,8 @@ class Downloader(_process.OfThisProcess):
                     resume(transfer)          may be missing: bytes that `Transfer.try_body`, or `Transfer.body` with
                                               NOT_READY, has refused may be given again
                 All are called on the library's thread, which other downloads wait for. One that raises fails the
-                transfer: an `Error` with its code, anything else with INVALID_OPERATION, and it is shown.
+                transfer: an `Error` with its code, anything else with INVALID_OPERATION, and it is shown. The end of a
+                transfer waits for its `cancel` and `resume`: see `Transfer`, where these take a lock.
 
             >>> class Bundle:
             ...     def start(self, request, transfer):

@@ -36,6 +36,9 @@ class Transfer(_process.OfThisProcess):
 
     Whoever loads keeps it: one that is let go before its `end` fails with CONNECTION_LOST. After the library has
     cancelled it, reports do nothing.
+
+    `end`, and letting the last reference go, wait for the loader's `cancel` or `resume` of this transfer on the library's
+    thread. Hold no lock then that these take: `with lock: del transfers[key]` may wait for ever.
     """
 
     __slots__ = ("_handle", "_is_cancelled", "_may_go_on", "_on_going_on", "__weakref__")

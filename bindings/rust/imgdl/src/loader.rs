@@ -88,8 +88,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A transfer that a [`Loader`] runs: reports the head, the body, the end. It may move to another thread. One that is
 /// dropped before its end has failed with [`Code::CONNECTION_LOST`].
 ///
-/// Ending and dropping it wait for [`on_cancel`](Transfer::on_cancel)'s callback on another thread: hold no lock then
-/// that the callback takes.
+/// Ending and dropping it wait for [`on_cancel`](Transfer::on_cancel)'s and [`on_resume`](Transfer::on_resume)'s
+/// callbacks on another thread: hold no lock then that these take.
 ///
 /// When nobody wants it any more nothing needs to be reported; what is reported all the same is no error, and ignored.
 ///
