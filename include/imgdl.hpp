@@ -1285,8 +1285,8 @@ struct Loader;
 
 /// A transfer that a loader of yours runs: head, body, end, reported from any thread, one at a time. One that is destroyed
 /// before its end fails with IMGDL_ERROR_CONNECTION_LOST. When nobody wants it any more, reports do nothing, and are no
-/// errors. end(), fail() and its destructor wait for on_cancel's and on_resume's functions on another thread: hold no lock
-/// there that these take. What they refer to may go after that.
+/// errors; it keeps its downloader, so destroy one that is cancelled. end(), fail() and its destructor wait for on_cancel's
+/// and on_resume's functions on another thread: hold no lock there that these take. What they refer to may go after that.
 class Transfer {
   public:
     /// An empty one.
@@ -2057,7 +2057,8 @@ class Downloader {
         detail::check(imgdl_downloader_shutdown(raw_, mode, call, stored.get()));
         (void)stored.release();
     }
-    /// Lets what runs run to its end without this object, which is empty then. A Batch keeps the downloader while it lives.
+    /// Lets what runs run to its end without this object, which is empty then. A Batch keeps the downloader while it lives,
+    /// and so does a Transfer.
     void detach() noexcept { imgdl_downloader_release(std::exchange(raw_, nullptr)); }
 
     /// observer(const imgdl_observation &) is told of each transfer, on the thread that drives them: be quick.

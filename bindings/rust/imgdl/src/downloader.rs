@@ -351,9 +351,9 @@ impl Downloader {
     }
 
     /// Takes no more requests and ends, without waiting. Every outstanding [`Event::Finished`](crate::Event::Finished)
-    /// is delivered on its own executor; `done` comes last, on a thread of its own, when no thread, descriptor or
-    /// connection of the downloader is left. Called again with [`Shutdown::Cancel`] it hurries a [`Shutdown::Finish`]
-    /// up.
+    /// is delivered on its own executor; `done` comes last, on the downloader's last thread, when no other thread,
+    /// descriptor or connection of it is left; after the end on a thread of its own, or, where the system gives none,
+    /// before this returns. Called again with [`Shutdown::Cancel`] it hurries a [`Shutdown::Finish`] up.
     pub fn shutdown(&self, mode: Shutdown, done: impl FnOnce() + Send + 'static) -> Result<()> {
         let mode = match mode {
             Shutdown::Finish => sys::IMGDL_SHUTDOWN_FINISH,
