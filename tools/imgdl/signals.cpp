@@ -1,5 +1,6 @@
 #include "signals.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
@@ -28,8 +29,7 @@ static void note(int number)
         _exit(128 + number);
     }
     came = number;
-    if (write(descriptors[1], "", 1) < 0)
-        errno = before;
+    [[maybe_unused]] const ssize_t written = write(descriptors[1], "", 1); // one byte in the pipe is enough
     errno = before;
 }
 
@@ -67,6 +67,8 @@ int signal_that_came() { return came; }
 void restore_terminal_at_signals(int terminal, const termios &before)
 {
     settings_before = before;
+    // A signal that comes between finds all of them, or no terminal.
+    std::atomic_signal_fence(std::memory_order_release);
     changed_terminal = terminal;
 }
 void leave_terminal_at_signals() { changed_terminal = -1; }
