@@ -169,9 +169,13 @@ class Token(Pending, Generic[Result]):
     def cancel(self) -> None:
         """Any number of times, at any time, also inside a callback. Others that share the transfer go on."""
         _process.check(self._generation)
-        with self._pump.state.lock:
-            if self._handle is not None:
-                check(_native.imgdl_token_cancel(self._handle))
+        # Without the lock: finalizers cancel, too, and the thread that one runs on may have another downloader's. The library
+        # knows which handles have ended.
+        handle = self._handle
+        if handle is not None:
+            code = _native.imgdl_token_cancel(handle)
+            if code != Code.INVALID_HANDLE:
+                check(code)
 
     def set_priority(self, priority: Union[str, int]) -> None:
         """ "low", "normal" or "high"."""

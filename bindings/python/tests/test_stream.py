@@ -6,6 +6,7 @@ import weakref
 
 import imgdl
 from imgdl import Code
+from strikes import ends
 from support import PATIENCE, OriginTests
 
 
@@ -141,6 +142,22 @@ class StreamTests(OriginTests):
                 image = await leave(downloader, url)
                 self.assertFalse(image.is_complete)
                 self.assertOriginSees(abandoned=1)
+
+        self.run_loop(main())
+
+    def test_one_that_is_let_go_waits_for_nobody(self):
+        """Another thread may be at work with its downloader, and wait for one whose lock this thread has."""
+
+        async def main():
+            gate, url = self.held()
+            async with imgdl.Downloader() as downloader:
+                streams = [downloader.stream(url)]
+                token = streams[0].token
+                await streams[0].__anext__()
+                with downloader._state.lock:
+                    self.assertTrue(ends(streams.clear), "it waits")
+                with self.assertRaises(imgdl.Cancelled):
+                    await token
 
         self.run_loop(main())
 
