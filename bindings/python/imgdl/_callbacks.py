@@ -32,9 +32,8 @@ def new_key() -> int:
     return next(_keys)
 
 
-
 class _Here(threading.local):
-    depth = 0
+    waited_for_depth = 0
     is_finalizing = False
 
 
@@ -109,12 +108,12 @@ def callback(
             global _struck
             try:
                 is_main = get_ident() == _main_thread
-                depth = _here.depth
+                depth = _here.waited_for_depth
                 try:
-                    _here.depth = depth + is_waited_for
+                    _here.waited_for_depth = depth + is_waited_for
                     result = function(*arguments)
                 finally:
-                    _here.depth = depth
+                    _here.waited_for_depth = depth
                 return result
             except BaseException as exception:
                 if is_main:
@@ -140,13 +139,13 @@ def last_callback(prototype: Any, is_waited_for: bool = True) -> Callable[[Calla
                     is_main = True
                     try:
                         is_main = get_ident() == _main_thread
-                        depth = _here.depth
+                        depth = _here.waited_for_depth
                         try:
-                            _here.depth = depth + is_waited_for
+                            _here.waited_for_depth = depth + is_waited_for
                             function(*arguments)
                             break
                         finally:
-                            _here.depth = depth
+                            _here.waited_for_depth = depth
                     except BaseException as exception:
                         if is_main:
                             _struck += (exception,)
@@ -261,7 +260,7 @@ for _name in (
 
 def is_on_its_thread() -> bool:
     """Whether waiting here would be to wait for oneself."""
-    return _here.depth > 0
+    return _here.waited_for_depth > 0
 
 
 def is_interrupt(exception: BaseException) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Here(threading.local):
-    depth = 0
+    dispatch_depth = 0
 
 
 _here = _Here()
@@ -40,7 +40,7 @@ _process.forget_in_child(lambda: _here.__dict__.clear())
 def is_inside_callback() -> bool:
     """Whether this thread runs a pump's callbacks at this moment, of whatever downloader: who waits here for another pump
     keeps this one from callbacks that the other's thread may wait for in the same way."""
-    return _here.depth > 0
+    return _here.dispatch_depth > 0
 
 
 class Waker:
@@ -115,13 +115,13 @@ class Pump:
         self.descriptor = int(_native.imgdl_executor_fd(self.executor))
 
     def dispatch(self, maximum: int = 0) -> None:
-        depth = _here.depth
+        depth = _here.dispatch_depth
         self.is_dispatching = True
         try:
-            _here.depth = depth + 1
+            _here.dispatch_depth = depth + 1
             check(_native.imgdl_executor_dispatch(self.executor, maximum, None))
         finally:
-            _here.depth = depth
+            _here.dispatch_depth = depth
             self.is_dispatching = False
 
     def call(self, function: Callable[..., object], *arguments: Any) -> None:

@@ -13,7 +13,7 @@ from ._pump import Pump
 from ._reference import BatchReference
 from ._waiting import surely
 from .errors import check, error
-from .token import Token, _keys, _on_end, _outstanding, settle, tell
+from .token import Token, _on_end, _outstanding, settle, tell
 
 _once.refuse_reload(globals())
 
@@ -59,7 +59,7 @@ class Batch(Pending):
         self._downloader: Optional[Downloader] = downloader
         self._callback = callback
         # Under which the library knows it.
-        self._key = next(_keys)
+        self._key = _callbacks.new_key()
         # Guarded by the lock of the downloader's state.
         self._handle: Optional[int] = None
         self._is_done = False

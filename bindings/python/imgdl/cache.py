@@ -143,7 +143,7 @@ class Cache(_process.OfThisProcess):
                 _listeners.put(config.user_data, on_event)
             # Where an error is returned the destructor has been called.
             check(_native.imgdl_cache_open(config, self._reference))
-            # At exit, `settle`.
+            # For `end_at_exit`.
             _caches.add(self)
         except BaseException:
             self._reference.release()
@@ -234,7 +234,7 @@ def _on_end(key: int) -> None:
     _listeners.pop(key)
 
 
-def settle(timeout: float) -> None:
+def end_at_exit(timeout: float) -> None:
     """Before the process ends, after the downloaders: nobody is told anything by a thread of the library any more."""
     for cache in list(_caches):
         cache.close()

@@ -315,7 +315,7 @@ def _destroy(key: int) -> None:
         _guarded(lambda: _discard(function()))
 
 
-def settle(timeout: float) -> None:
+def end_at_exit(timeout: float) -> None:
     """Before the process ends: takes all out, and waits until nothing is decoded with them any more."""
     for coder in list(_registered):
         coder.close()

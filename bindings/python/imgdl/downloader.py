@@ -738,11 +738,11 @@ def _close_all() -> None:
     steps += map(closing, downloaders)
     # What was let go a moment ago still ends on threads of the library.
     steps += [
-        lambda: hooks.settle(left()),
-        lambda: transport.settle(left()),
-        lambda: coder.settle(left()),
+        lambda: hooks.end_at_exit(left()),
+        lambda: transport.end_at_exit(left()),
+        lambda: coder.end_at_exit(left()),
         lambda: observers.wait(lambda observers: not observers, left()),
-        lambda: caches.settle(left()),
+        lambda: caches.end_at_exit(left()),
     ]
     # An interrupt ends the step that it strikes, and the others follow. It is raised after the last.
     surely(_take, iter(steps))

@@ -309,7 +309,7 @@ class Hooks(_process.OfThisProcess):
         return self._reference.value
 
 
-def settle(timeout: float) -> None:
+def end_at_exit(timeout: float) -> None:
     """Before the process ends: lets all go, and waits until no thread of the library asks them any more."""
     for reference in _continuations.valuerefs():
         continuation = reference()

@@ -8,7 +8,6 @@ C calls `_on_end` once, and the number is forgotten.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import struct
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result", Image, Body)
 
 _outstanding: dict[int, Union[Token[Any], Batch]] = {}
-_keys = itertools.count(1)
 _TERMINAL = _native.IMGDL_EVENT_TERMINAL
 _process.forget_in_child(_outstanding.clear)
 
@@ -88,7 +86,7 @@ class Token(Pending, Generic[Result]):
         self._callbacks: Optional[dict[int, Callable[..., Any]]] = callbacks
         self._wants_body = wants_body
         # Under which the library knows it.
-        self._key = next(_keys)
+        self._key = _callbacks.new_key()
         self._id = 0
         self._priority = priority
         # Guarded by the lock of the downloader's state, like the next two.

@@ -316,7 +316,7 @@ def _on_end(key: int) -> None:
     _loaders.pop(key)
 
 
-def settle(timeout: float) -> None:
+def end_at_exit(timeout: float) -> None:
     """Before the process ends: no loader is called, or let go, by a thread of the library any more."""
     _loaders.wait(lambda loaders: not loaders, timeout)
 
