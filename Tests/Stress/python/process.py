@@ -66,12 +66,13 @@ def _heap_kilobytes():
 
 def registries():
     """What the package keeps for the library, by name."""
-    from imgdl import _canvas, _observing, cache, coder, hooks, token, transport
+    from imgdl import _canvas, _observing, _sharing, cache, coder, hooks, token, transport
 
     return {
         "downloads": token._outstanding, "hooks": hooks._tables, "continuations": hooks._continuations, "loaders": transport._loaders,
         "transfers": transport._transfers, "codecs": coder._functions, "decoders": coder._decoders, "registered": coder._registered,
-        "listeners": cache._listeners, "observers": _observing.observers, "canvases": _canvas._lent}
+        "listeners": cache._listeners, "observers": _observing.observers, "shared": _sharing._given,
+        "canvases": _canvas._lent}
 
 
 def until(holds, sentence):

@@ -1,4 +1,4 @@
-"""Interrupts that strike in finalizers, where Python would lose them: they end what waits next, and what asks for a download."""
+"""Interrupts that strike in finalizers, where Python would lose them: they end what waits next, or asks for a download."""
 
 import asyncio
 import threading

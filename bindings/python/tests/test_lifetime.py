@@ -437,8 +437,8 @@ class Slow(imgdl.Downloader):
 order, downloaders = [], [Slow() for _ in range(3)]
 tokens = [downloader.download(sys.argv[1]) for downloader in downloaders]
 """
-        url = self.origin.picture("opaque.png", first_byte="never")
-        self.assertEnds(self.python(program, url), 0, "[True, True, True] ['closed', 'closed', 'closed']\n", "KeyboardInterrupt")
+        process = self.python(program, self.origin.picture("opaque.png", first_byte="never"))
+        self.assertEnds(process, 0, "[True, True, True] ['closed', 'closed', 'closed']\n", "KeyboardInterrupt")
 
     def test_fork_with_hooks_and_codecs(self):
         program = """
