@@ -165,8 +165,8 @@ def last_callback(prototype: Any, is_waited_for: bool = True) -> Callable[[Calla
 def finalizer(function: Callable[[Any], None]) -> Callable[[Any], None]:
     """Makes a `__del__`, where Python loses what is raised. What the garbage collector lets go in the midst of anything
     keeps no interrupt from whom it is meant for, and is let go whole: one that strikes here, or did before where C could
-    not carry it, is raised by `raise_struck`: where the main thread asks for a download next, waits for one, or ends such a
-    call as below. The function may be called again, and is where one strikes it.
+    not carry it, is raised by `raise_struck`: where the main thread next asks for a download, waits for one, or has called
+    one of the functions below. The function may be called again, and is where one strikes it.
 
     At the very end of the process it is not called: all goes with that, and the library must not call Python any more."""
 
@@ -224,8 +224,8 @@ def _layer(function: Callable[..., Optional[int]], otherwise: Optional[int]) -> 
 
 
 def raise_struck() -> None:
-    """After a call of the library that may have called Python, and before a wait: raises what has struck there or in a
-    finalizer, but in no finalizer."""
+    """After a call of the library that may have called Python, and before a wait: raises what has struck there, or in a
+    finalizer. In a finalizer itself it does nothing."""
     if _struck and get_ident() == _main_thread and not _here.is_finalizing:
         exception = _struck[0]
         _struck.clear()

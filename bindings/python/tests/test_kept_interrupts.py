@@ -6,7 +6,7 @@ import unittest
 
 import imgdl
 from strikes import struck
-from support import PATIENCE, Signal, png
+from support import PATIENCE, png
 
 DATA = png(2, 2, [[1, 2, 3, 255, 4, 5, 6, 255], [7, 8, 9, 255, 10, 11, 12, 255]])
 # How long what an interrupt does not end goes on.
@@ -17,7 +17,7 @@ class Loader:
     """Ends "app:ends" alone, until it is told to end the others."""
 
     def __init__(self):
-        self.transfers, self.has_begun = [], Signal()
+        self.transfers = []
 
     def start(self, request, transfer):
         transfer.response(200)
@@ -25,7 +25,6 @@ class Loader:
             self.finish(transfer)
         else:
             self.transfers.append(transfer)
-            self.has_begun()
 
     def finish(self, transfer):
         transfer.body(DATA)
@@ -107,11 +106,12 @@ class KeptInterruptTests(unittest.TestCase):
             await interrupted(stream.__anext__())
             await interrupted(tokens.__anext__())
             await interrupted(ordered.__anext__())
-            token.cancel()
             await stream.aclose()
+            token.cancel()
+            with self.assertRaises(imgdl.Cancelled):
+                await token
 
         asyncio.run(main())
-        self.downloader.wait_idle(PATIENCE)
 
 
 if __name__ == "__main__":

@@ -404,7 +404,7 @@ class TransportTests(OriginTests):
                 time.sleep(0.001)
             while transfer.try_body(bytes(1 << 18)):
                 pass
-            other.download("data:image/png,").add_done_callback(send)
+            other.prefetch(["data:image/png,"], on_done=send)
             self.assertTrue(has_answered.wait(PATIENCE / 6), "it waits")
             self.assertEqual(answers, [Code.NOT_READY])
             downloader.enter_foreground()

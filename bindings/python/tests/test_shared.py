@@ -33,11 +33,11 @@ class SharedTests(OriginTests):
         """The end of a `close` that waits on another thread until that is called; and its thread."""
         entered, may_end = Signal(), threading.Event()
 
-        def stay(token):
+        def stay(token, response):
             entered()
             may_end.wait(PATIENCE)
 
-        downloader.download("app:first").add_done_callback(stay)
+        downloader.download("app:first", on_response=stay)
         entered.wait()
         thread = threading.Thread(target=downloader.close, daemon=True)
         thread.start()
