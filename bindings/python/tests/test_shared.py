@@ -30,7 +30,7 @@ class SharedTests(OriginTests):
         self.addCleanup(lambda: imgdl.Downloader.shared().close())
 
     def closing(self, downloader):
-        """The end of a `close` that waits on another thread until that is called; and its thread."""
+        """Closes it on another thread, which waits there; gives what lets it come to its end."""
         entered, may_end = Signal(), threading.Event()
 
         def stay(token, response):
