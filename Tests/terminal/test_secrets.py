@@ -1,4 +1,4 @@
-"""Passwords, wherever they stand in what may be no address, and characters that nobody sees."""
+"""Passwords, wherever they stand in what may be no address, values of queries, and characters that nobody sees."""
 import http.server
 import json
 import re
@@ -118,6 +118,19 @@ class SecretTests(ProgramTests):
                     self.assertIn('"result":"failed"', said)
                     self.assertNotIn("hunter2", said)
         self.assertEqual(self.files("out"), [])
+
+    def test_no_value_of_a_query_is_noted_however_addresses_are_shown(self):
+        addresses = [self.origin.picture("alpha.png", _token="hunter2"), self.origin.picture("none.jpg", _token="hunter2"),
+                     "http://127.0.0.1:1/a?hunter2", "nonsense?a=hunter2"]
+        for number, urls in enumerate(([], ["--full-urls"])):
+            output, errors = self.run_program("-v", "--json", "--retries=0", "--journal", f"journal{number}", *urls,
+                                              "-o", f"out{number}/", *addresses, status=1)
+            self.assertEqual((output.decode() + errors).count("hunter2") > 0, bool(urls))
+            noted = self.read(f"journal{number}").decode()
+            self.assertNotIn("hunter2", noted)
+            self.assertEqual([line.split()[0] for line in noted.splitlines()[1:]].count("fail"), 3)
+            for shown in ("/none.jpg?_token=…\n", "http://127.0.0.1:1/a?…\n", " nonsense\n"):
+                self.assertIn(shown, noted)
 
     def status(self, address):
         """4 where it parses, and nobody listens there."""

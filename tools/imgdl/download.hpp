@@ -15,7 +15,8 @@ enum class Ending { done, failed, skipped, cancelled };
 struct Download {
     std::uint64_t number; ///< among the addresses, from 1
     Address address;
-    std::string shown; ///< the address, fit for everybody's eyes
+    bool is_nonsense = false; ///< its line is no address: where a password ends in it nobody knows
+    std::string shown; ///< the address as this run shows it
     imgdl::Token token;
     std::int64_t received = 0, expected = -1;
     std::optional<std::string> disposition;

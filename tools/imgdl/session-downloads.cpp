@@ -153,12 +153,11 @@ static bool is_without_scheme(const std::string &text)
     return text.find_first_not_of(letters) < end || text.find_first_of("+-.0123456789") == 0;
 }
 
-// What does not parse is no address: where its password ends nobody knows.
 void Session::fail_to_start(Download &download, const imgdl::Error &error)
 {
-    const bool is_nonsense = error.code() == IMGDL_ERROR_INVALID_URL || error.code() == IMGDL_ERROR_UNSUPPORTED_SCHEME;
+    download.is_nonsense = error.code() == IMGDL_ERROR_INVALID_URL || error.code() == IMGDL_ERROR_UNSUPPORTED_SCHEME;
     std::string sentence = error.what();
-    if (is_nonsense) {
+    if (download.is_nonsense) {
         download.shown = shown_nonsense(download.address.url);
         if (is_without_scheme(download.address.url))
             sentence = "this is no address, which begins with http:// or https://";
@@ -168,6 +167,7 @@ void Session::fail_to_start(Download &download, const imgdl::Error &error)
     fail(download, error.name(), kind_of(error.code()), download.shown + ": " + sentence);
 }
 
+// The journal stays when the run is over: values of a query never stand in it, however this run shows addresses.
 void Session::fail(Download &download, const std::string &class_name, ExitCode kind, const std::string &message)
 {
     download.ending = Ending::failed;
@@ -177,7 +177,8 @@ void Session::fail(Download &download, const std::string &class_name, ExitCode k
     if (!journal_ || kind == ExitCode::machine || !download.address.problem.empty())
         return;
     try {
-        journal_->note_failed(wanted(download), class_name, download.shown);
+        const std::string shown = download.is_nonsense ? download.shown : shown_address(download.address.url);
+        journal_->note_failed(wanted(download), class_name, shown);
     } catch (const std::system_error &error) {
         progress_.say("imgdl: " + std::string(error.what()));
     }

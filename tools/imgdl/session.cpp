@@ -170,8 +170,9 @@ void Session::begin(Address address)
     Download &download = *owned;
     download.number = ++taken_;
     download.address = std::move(address);
-    download.shown = download.address.problem.empty() ? shown_address(download.address.url, arguments_.full_urls)
-                                                      : shown_nonsense(download.address.url);
+    download.is_nonsense = !download.address.problem.empty();
+    download.shown = download.is_nonsense ? shown_nonsense(download.address.url)
+                                          : shown_address(download.address.url, arguments_.full_urls);
     downloads_.emplace(download.number, std::move(owned));
     running_++;
     if (!download.address.problem.empty()) {
