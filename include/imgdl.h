@@ -418,7 +418,8 @@ enum {
     IMGDL_DECODE_ALL_FRAMES = 1u << 2,
     /* A picture of one frame is an error (BAD_IMAGE_DATA). */
     IMGDL_DECODE_REQUIRE_ANIMATION = 1u << 3,
-    /* target_width × target_height exactly, whatever the picture's own proportions. Without it they are kept. */
+    /* Each side as long as that of the box, whatever the picture's proportions; a side that is shorter in the file stays as
+     * it is, since nothing is made larger. Without it proportions are kept. */
     IMGDL_DECODE_STRETCH = 1u << 4,
     /* Large pictures come smaller, so that all decoded frames together fit into max_output_bytes (0: 60 MiB). */
     IMGDL_DECODE_SCALE_DOWN = 1u << 5,
@@ -462,12 +463,14 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
 
 /* How a picture comes smaller. Each pixel is the average of the area it covers; invisible pixels lend it no colour. The box
  * is one for the turned picture, and never makes it larger: 5250 x 3450 in 400 x 300 gives 400 x 263, the side that follows
- * rounded up. IMGDL_DECODE_STRETCH needs both sides of the box, and is ignored with one or none. IMGDL_DECODE_SCALE_DOWN
- * keeps what fits, makes the rest as large as fits, at least 1 x 1, and goes before the box. Header, partial images and the
- * picture have the size that is decoded; max_pixels is about the size in the file. The file's full size is held only of PNG
- * in Adam7 (it comes in seven passes), lossless WebP, animations, and lossy WebP with alpha, with an odd side that is not
- * made ten times smaller, or with one that keeps more than three fifths of its length; of a progressive JPEG its
- * coefficients are. A PNG whose EXIF stands behind its pixels may come smaller than the box would allow. */
+ * rounded up. IMGDL_DECODE_STRETCH needs both sides of the box, and is ignored with one or none. For arrays of one shape,
+ * pad or resize what comes: a side that is shorter in the file stays so. IMGDL_DECODE_SCALE_DOWN keeps what fits, and makes
+ * the rest as large as fits, at least 1 x 1. It takes the place of the box: with it target_width, target_height and
+ * IMGDL_DECODE_STRETCH are ignored. Header, partial images and the picture have the size that is decoded; max_pixels is
+ * about the size in the file. The file's full size is held only of PNG in Adam7 (it comes in seven passes), lossless WebP,
+ * animations, and lossy WebP with alpha, with an odd side that is not made ten times smaller, or with one that keeps more
+ * than three fifths of its length; of a progressive JPEG its coefficients are. A PNG whose EXIF stands behind its pixels
+ * may come smaller than the box would allow. */
 
 typedef struct imgdl_decode_options {
     uint32_t struct_size;

@@ -9,7 +9,7 @@ package struct OutputSize: Equatable, Sendable {
     }
 
     /// For a picture that would be shown as `width` × `height`, both positive. `frames`: how many are decoded. The byte
-    /// limit goes before the box (features X8, X9, O8).
+    /// limit takes the place of the box (features X8, X9, O8).
     package init(width: Int, height: Int, frames: Int = 1, _ options: DecodeOptions) {
         self.init(width: width, height: height)
         if let most = options.maximumOutputBytes {

@@ -91,9 +91,10 @@ def decode(
     salvage             a cut or broken picture is still an error, but its `image` holds what could be had
     max_pixels          width × height in the file at most, 100 000 000 by default
     size                (width, height): decode to a size that fits into this box, never enlarged; None: a free side
-    stretch             exactly `size`, whatever the picture's own proportions
+    stretch             each side as long as that of `size`, whatever the picture's own proportions; a side that is
+                        shorter in the file stays as it is: for arrays of one shape, pad or resize those afterwards
     scale_down          True, or bytes: large pictures come smaller, so that all decoded frames together fit into these,
-                        60 MiB by default
+                        60 MiB by default. It takes the place of the box: `size` and `stretch` are ignored with it
     all_frames          every frame of an animation, not the first alone: see `Image.frames`
     require_animation   a picture of one frame is an error
     max_frames          1000 by default

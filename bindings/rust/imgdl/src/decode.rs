@@ -74,20 +74,22 @@ impl DecodeOptions {
     ///
     /// ```
     /// let thumbnail = imgdl::DecodeOptions::new().fit(400, 300);
-    /// let exactly = imgdl::DecodeOptions::new().fit(400, 300).stretch();
+    /// let stretched = imgdl::DecodeOptions::new().fit(400, 300).stretch();
     /// ```
     pub fn fit(self, width: u32, height: u32) -> DecodeOptions {
         DecodeOptions { target: (width, height), ..self }
     }
 
-    /// As large as the box of [`fit`](DecodeOptions::fit) exactly, whatever the picture's own proportions; if both
-    /// its sides are given.
+    /// Each side as long as that of the box of [`fit`](DecodeOptions::fit), whatever the picture's own proportions, if
+    /// both sides of the box are given. A side that is shorter in the file stays as it is, since nothing is made larger:
+    /// for arrays of one shape, pad or resize those afterwards.
     pub fn stretch(self) -> DecodeOptions {
         self.with(sys::IMGDL_DECODE_STRETCH)
     }
 
     /// Large pictures come smaller, so that all decoded frames together fit into so many bytes; 0 is the default of 60
-    /// MiB. Goes before [`fit`](DecodeOptions::fit).
+    /// MiB. It takes the place of the box: [`fit`](DecodeOptions::fit) and [`stretch`](DecodeOptions::stretch) are ignored
+    /// with it.
     pub fn scale_down(self, max_output_bytes: u64) -> DecodeOptions {
         DecodeOptions { max_output_bytes, ..self }.with(sys::IMGDL_DECODE_SCALE_DOWN)
     }
