@@ -110,7 +110,11 @@ impl Downloader {
 
     /// Downloads all of them, as an iterator over the results, in order: so few at a time that they fit into memory,
     /// and no more than are asked for. Nothing begins before the first result is asked for. One that fails stops none
-    /// of the others. For tasks, a list of [fetches](Downloader::fetch) does the same.
+    /// of the others.
+    ///
+    /// It waits on its thread. In a task, make [fetches](Downloader::fetch) as you go: with the crate `futures`,
+    /// `stream::iter(urls).map(|url| downloader.fetch(url)).buffer_unordered(12)`. A list of fetches asks for all of them at
+    /// once, and each keeps its picture until it is dropped.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
