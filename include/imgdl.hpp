@@ -282,7 +282,8 @@ void call(const Argument *argument, void *function) noexcept
 
 } // namespace detail
 
-/// Pixels: immutable, shared. Getters of an empty one give 0.
+/// Pixels: shared, and immutable, but for a partial one, of which only the part that ready() names stays as it is. Getters
+/// of an empty one give 0.
 class Image : public detail::Shared<imgdl_image, imgdl_image_retain, imgdl_image_release> {
   public:
     using Shared::Shared;

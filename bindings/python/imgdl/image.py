@@ -111,7 +111,9 @@ def _row(handle: int) -> int:
 
 
 class Image:
-    """A decoded picture. Immutable; may be used from any thread.
+    """A decoded picture. Immutable, but for a partial one, of which only the part that `ready` names stays as it is; to
+    keep that: `x, y, width, height = image.ready`, `numpy.asarray(image)[y : y + height, x : x + width].copy()`. May be
+    used from any thread.
 
     Its memory goes back when the object and all views of it are gone; `close`, or a with statement, gives up this
     object's part at once. Views that were taken before stay valid.
