@@ -77,7 +77,7 @@ class Code(IntEnum):
 
 
 class Error(Exception):
-    """Everything that this package raises on its own account.
+    """What goes wrong with a download, a picture, a cache or a call. A value of a wrong type is a TypeError in its place.
 
     code         the number, as in `Code`; one that is made of a sentence alone has INVALID_OPERATION's
     name         its symbolic name, such as "IMGDL_ERROR_INVALID_STATUS"
