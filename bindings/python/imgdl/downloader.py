@@ -703,8 +703,8 @@ def get(url: str, *, body: Literal[True], timeout: Optional[float] = None, **opt
 
 
 def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
-    """Downloads with the shared downloader and waits, `timeout` seconds at most. The options are those of
-    `Downloader.download`.
+    """Downloads with the shared downloader and waits, `timeout` seconds at most: then the download is cancelled, and
+    `WaitTimeout` is raised. The options are those of `Downloader.download`.
 
         >>> imgdl.get(url, timeout=30).width
         900

@@ -151,11 +151,12 @@ class Cancelled(Error):
 
 
 class Timeout(Error, TimeoutError):
-    """The server took too long: connecting, between two bytes, or in all."""
+    """Something took too long: the server, connecting, between two bytes or in all, or (`WaitTimeout`) your wait."""
 
 
 class WaitTimeout(Timeout):
-    """The time given to a wait is over. What was waited for goes on."""
+    """Your own time for waiting is over: this says nothing of the server. A download goes on until you cancel it;
+    `imgdl.get` has cancelled its own."""
 
 
 class InvalidArgument(Error, ValueError):
