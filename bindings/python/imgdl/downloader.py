@@ -459,7 +459,10 @@ class Downloader(_process.OfThisProcess):
     async def get(self, url: str, *, body: Literal[True], **options: Unpack[_keywords.Options]) -> Body: ...
 
     async def get(self, url: str, **options: Any) -> Any:
-        """For coroutines: downloads, with callbacks on the running loop. Cancelling the task cancels the download.
+        """For coroutines alone: without `await` nothing is downloaded. Elsewhere use `download(url).result()`, or
+        `imgdl.get`, which has the shared downloader and its defaults: no cache, and retries only where they are asked for.
+
+        Callbacks run on the running loop. Cancelling the task cancels the download.
 
             >>> async def main():
             ...     async with imgdl.Downloader() as downloader:
