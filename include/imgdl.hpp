@@ -1798,6 +1798,7 @@ struct Config {
     std::vector<imgdl_status_range> accepted_statuses = {};
     std::vector<std::string> accepted_types = {};
     double progress_interval = 0;
+    /// Used only where cache_mode, here or in a Request, says so: IMGDL_CACHE_USE. Without it nothing is read or stored.
     Cache cache = {};
     imgdl_cache_mode cache_mode = IMGDL_CACHE_DEFAULT;
     std::optional<std::string> dns_servers = {}, crl_file = {}, nat64_prefixes = {}, partition = {};
