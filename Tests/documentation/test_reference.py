@@ -81,6 +81,22 @@ class PageTests(unittest.TestCase):
             codes[int(code)] = re.sub("^IMGDL_(ERROR_)?", "", number)
         self.assertEqual(said, codes)
 
+    def test_errors_page_has_the_classes_of_python(self) -> None:
+        """The table names codes, or links to a section for all of its codes that no row names."""
+        page = (ROOT / "docs/errors.md").read_text("utf-8")
+        source = (ROOT / "bindings/python/imgdl/errors.py").read_text("utf-8")
+        classes = dict(re.findall(r"^    Code\.(\w+): (\w+),", source, re.M))
+        self.assertGreater(len(classes), 30)
+        rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.M)
+        for title, section in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page, re.M | re.S):
+            for code in re.findall(r"^\| \d+ \| ([A-Z0-9_]+) \|", section, re.M):
+                named = [name for name, text in rows if re.search(rf"\b{code}\b", text.partition(", but for")[0])]
+                linked = [name for name, text in rows
+                          if f"(#{guide.anchor(title)})" in text and not re.search(rf"\b{code}\b", text)]
+                said = (named or linked or ["Error"])[0]
+                expected = classes.get(code, "Error")
+                self.assertEqual(said, "Timeout" if expected == "WaitTimeout" else expected, code)
+
     def test_security_page_has_the_defaults_of_the_header(self) -> None:
         page = (ROOT / "docs/security.md").read_text("utf-8")
         default = {name: int(value) for name, value in re.findall(r"#define IMGDL_DEFAULT_(\w+) (\d+)u", TEXT)}
