@@ -394,7 +394,7 @@ class TransportTests(OriginTests):
                 answers.append(problem.code)
             has_answered.set()
 
-        with imgdl.Downloader() as downloader, imgdl.Downloader(allow_data_urls=True) as other:
+        with imgdl.Downloader(allow_data_urls=True) as other, imgdl.Downloader() as downloader:
             downloader.register_transport("app", Begun())
             token = downloader.download("app:x", body=True)
             (transfer,) = begun.wait()
