@@ -217,7 +217,7 @@ final class CurlMulti {
         let stopped = watch.during {
             ccurl_begin_turn()
             _ = curl_multi_socket_action(multi, descriptor, events, &running)
-            // Who reads for others has curl look at them later, again and again (see `CurlVersion.needsRoomInStreams`).
+            // A stream that reads for others has curl look at them later, again and again (see `CurlVersion.needsRoomInStreams`).
             guard ccurl_begin_turn_without_reads() else { return }
             _ = curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
         }

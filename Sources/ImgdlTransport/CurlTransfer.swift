@@ -84,7 +84,7 @@ final class CurlTransfer: LingeringStream {
         willSet { isKeptByCurl = false }
         didSet { countStream() }
     }
-    /// Of its body, in front of what curl keeps.
+    /// The part of its body in front of what curl keeps.
     private var kept = KeptBody()
     /// Curl keeps what comes of its body, until it is to go on.
     private var isKeptByCurl = false {
@@ -858,7 +858,7 @@ final class CurlTransfer: LingeringStream {
         return decoder
     }
 
-    /// What undoing codings takes, and what is kept, where they have changed.
+    /// Tells what undoing codings takes, and what is kept, where they have changed.
     private func tellOfMemory() {
         let bytes = decoder?.heldBytes ?? 0
         if bytes != toldOfCodings, !isEnded {

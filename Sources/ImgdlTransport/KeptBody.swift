@@ -1,4 +1,4 @@
-/// What has come of a body that nobody takes yet, where curl is not to keep it: below 8.14 it forgets the end of a body of HTTP/2
+/// Bytes of a body that nobody takes yet, where curl is not to keep it: below 8.14 it forgets the end of a body of HTTP/2
 /// whose buffer fills meanwhile (`CurlVersion.needsRoomInStreams`).
 struct KeptBody {
     /// What is longer than that, curl keeps all the same, and has the server wait.

@@ -1,3 +1,5 @@
+import ImgdlCore
+
 /// How far a connection of HTTP/2 may be read as one that brings answers: by what has been heard of them. What comes beyond
 /// that is no answer's. Places are counts of the encrypted bytes that have come.
 struct ReadCredit {
@@ -39,5 +41,26 @@ struct ReadCredit {
     private mutating func count(_ place: UInt64) {
         excess &+= place - min(place, end)
         end = max(end, place)
+    }
+}
+
+/// How many bytes in a second are no answer's: looked at with each piece of an answer, however late that comes.
+struct ExcessRate {
+    /// In a second.
+    static let most: Int64 = 8 << 20
+
+    private var begin: Instant?
+    private var before: UInt64 = 0
+    private(set) var isTooMuch = false
+
+    /// `excess`: that of its `ReadCredit`.
+    mutating func note(_ excess: UInt64, _ now: Instant) {
+        let since = begin ?? now
+        if begin == nil { begin = now }
+        let second: Int64 = 1_000_000_000
+        let seconds = max(1, Double(now.nanoseconds - since.nanoseconds) / Double(second))
+        isTooMuch = Double(excess &- before) > Double(Self.most) * seconds
+        guard now.nanoseconds - since.nanoseconds >= second else { return }
+        (begin, before) = (now, excess)
     }
 }

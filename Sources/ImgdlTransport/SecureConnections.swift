@@ -63,17 +63,13 @@ struct SecureConnections {
             lastProgress = now
             answeredBytes = max(answeredBytes, place)
             readCredit.receive(bytes, at: place)
-            if now >= excessInSecond.end {
-                excessInSecond = (now.advanced(byMilliseconds: 1_000), readCredit.excess)
-            }
+            excessRate.note(readCredit.excess, now)
             limitReads()
         }
 
-        /// Bytes of one second that are no answer's, however little of answers comes between them, that are a flood where they take
-        /// much of the thread's time.
-        private static let mostExcess: UInt64 = 8 << 20
-        private var excessInSecond = (end: Instant(nanoseconds: 0), before: UInt64(0))
-        var isExcessive: Bool { isHTTP2 && readCredit.excess &- excessInSecond.before > Self.mostExcess }
+        private var excessRate = ExcessRate()
+        /// Whether it is a flood where that takes much of the thread's time, however little of answers comes between.
+        var isExcessive: Bool { isHTTP2 && excessRate.isTooMuch }
 
         /// A stream was reset from here: as much as a window may still come of it, and belongs to nobody who waits.
         func noteReset() {

@@ -1,3 +1,4 @@
+import ImgdlCore
 import XCTest
 
 @testable import ImgdlTransport
@@ -86,6 +87,26 @@ final class ReadCreditTests: XCTestCase {
         for _ in 0..<100 { credit.keep(1, at: 97 << 20) }
         credit.receive(1, at: 197 << 20)
         XCTAssertGreaterThan(credit.excess, before + 60 << 20, "one goes on and is kept again, and has its window")
+    }
+
+    /// Bytes that are no answer's count also where the piece of one behind them comes as late as another second.
+    func testHowManyInASecond() {
+        for (gap, bytes, isTooMuch) in [
+            (10, 80_000, false), (10, 90_000, true), (990, 9 << 20, true), (1_500, 12 << 20, false),
+            (1_500, 13 << 20, true), (60_000, 100 << 20, false), (60_000, 500 << 20, true),
+        ] as [(Int64, UInt64, Bool)] {
+            var (rate, excess, now) = (ExcessRate(), UInt64(0), Instant(nanoseconds: 5))
+            rate.note(excess, now)
+            XCTAssertFalse(rate.isTooMuch)
+            var wasTooMuch = false
+            for _ in 0..<300 {
+                now = now.advanced(byMilliseconds: gap)
+                excess += bytes
+                rate.note(excess, now)
+                wasTooMuch = wasTooMuch || rate.isTooMuch
+            }
+            XCTAssertEqual(wasTooMuch, isTooMuch, "\(bytes) in \(gap) ms")
+        }
     }
 
     func testItGrowsAgainBehindAFlood() {

@@ -114,9 +114,9 @@ struct TransferDetours {
     var laterHops: [ParsedURL] = []
     /// The last of all hops whose answer set a cookie for the next ones.
     var latestCookie: Int?
-    /// Of the body, that the transport holds while nobody takes them: among what is counted, not received.
+    /// Bytes of the body that the transport holds while nobody takes them: among what is counted, not received.
     var heldBytes: Int64 = 0
-    /// Codings of those are not undone yet.
+    /// Whether codings of those are not undone yet.
     var heldIsEncoded = false
     /// Memory that the transport holds to undo the codings of its body: no part of what is counted.
     var codingBytes: Int64 = 0

@@ -671,8 +671,14 @@ final class MemoryTests: XCTestCase {
         play.downloads.bodyHeld(entry.transfer, 23, isEncoded: true, play.now)
         XCTAssertEqual(play.downloads.memoryInUse, 423)
         XCTAssertEqual(play.downloads.bodyLimit(entry.transfer), 400, "it goes on")
+        play.downloads.bodyHeld(entry.transfer, 0, isEncoded: true, play.now)
+        _ = play.take()
         play.downloads.bodyHeld(entry.transfer, 23, play.now)
-        XCTAssertEqual(play.downloads.bodyLimit(entry.transfer), 400)
+        let ends = play.take().compactMap { action -> ErrorCode? in
+            guard case .end(entry.subscriber, .failure(let failure, _)) = action else { return nil }
+            return failure.code
+        }
+        XCTAssertEqual(ends, [.bodyLimit], "without codings it is more than anybody takes")
     }
 
     /// A few bytes of a server ask for megabytes of memory to undo a coding: they are seen, and hold up nobody.
